@@ -1,0 +1,1 @@
+//! Run a service function once.
