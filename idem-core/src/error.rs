@@ -1,0 +1,344 @@
+//! What can go wrong, in few kinds that a caller can act on.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::key::Key;
+
+/// Why a guarded call did not run its body, or could not give its answer.
+///
+/// Each kind says what to do next: [`code`](Error::code) for programs, [`message`](Error::message)
+/// for the user, [`is_retryable`](Error::is_retryable) and [`retry_after`](Error::retry_after) for
+/// whoever retries, [`http_status`](Error::http_status) for a web front. The text of `Display` is
+/// for logs: it names keys by their prefix and a short hash only.
+///
+/// # Examples
+/// ```
+/// use idem_core::Error;
+///
+/// let error = Error::MissingKey { part: "request.order_no".into() };
+/// assert_eq!(error.code(), "missing_key");
+/// assert_eq!(error.http_status(), 400);
+/// assert!(!error.is_retryable());
+/// ```
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A live attempt holds the key. Try again after `retry_after`, or wait with
+    /// `in_progress = "wait"`.
+    #[error(
+        "{context} is being processed; try again in {retry_after:?}, or wait for it with in_progress = \"wait\""
+    )]
+    InProgress {
+        /// Which call was refused.
+        context: Context,
+        /// How long the live attempt has been running, by the store's clock.
+        running_for: Duration,
+        /// What is left of its lease: the earliest moment at which a retry can do better.
+        retry_after: Duration,
+    },
+    /// The request was done before, and its result is not replayed (`on_duplicate = "reject"`).
+    #[error("{context} was already done")]
+    Duplicate {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// The key was used before with another payload (`fingerprint = …`). Use a new key for a new
+    /// request.
+    #[error("{context} was used before with another payload; a new request needs a new key")]
+    Mismatch {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// A part of the key is `None`, empty or blank; the body did not run and nothing was written.
+    #[error(
+        "the key part `{part}` is missing or blank; send it, or say on_missing_key = \"run\" to run without a guard"
+    )]
+    MissingKey {
+        /// The path as written in the attribute, or its position.
+        part: Cow<'static, str>,
+    },
+    /// A prefix, namespace or key text that can not be used.
+    #[error("invalid key: {reason}")]
+    InvalidKey {
+        /// What is wrong and what is allowed.
+        reason: Cow<'static, str>,
+    },
+    /// Options that contradict one another, or a second process default.
+    #[error("invalid policy: {reason}")]
+    InvalidPolicy {
+        /// What is wrong and what is allowed.
+        reason: Cow<'static, str>,
+    },
+    /// The one-time token is unknown, used, expired or somebody else's: one answer for all.
+    #[error("the one-time token was not accepted; ask for a new one")]
+    TokenRejected {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// An earlier attempt died after its effects may have begun, and nobody has said yet whether
+    /// they happened. Look it up and `resolve` the key, or give the function a `recover`.
+    #[error(
+        "the outcome of {context} is unknown: an attempt died after its effects may have begun; look it up and resolve the key, or add `recover`"
+    )]
+    OutcomeUnknown {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// The key was refused beforehand (a Cancel that arrived before its Try).
+    #[error("{context} was refused before it began")]
+    Refused {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// This attempt lost its record while the body ran: renewals failed for too long, or somebody
+    /// ended it. Its result was not recorded. Retry with the same key.
+    #[error("the attempt on {context} lost its lease; retry with the same key")]
+    LeaseLost {
+        /// Which call lost it.
+        context: Context,
+    },
+    /// The request was done before, but its result was not kept or can not be read any more. The
+    /// body is never run again for that.
+    #[error("{context} was already done, but its result is not available: {reason}")]
+    ResultUnavailable {
+        /// Which call was refused.
+        context: Context,
+        /// Why there is nothing to replay.
+        reason: Cow<'static, str>,
+    },
+    /// Two annotated functions share one prefix in one engine; their results would be mixed up.
+    #[error("prefix `{prefix}` is used by both {first} and {second}; give each function its own")]
+    PrefixConflict {
+        /// The shared prefix.
+        prefix: Cow<'static, str>,
+        /// The function that called first.
+        first: String,
+        /// The function that was refused.
+        second: String,
+    },
+    /// No engine was installed. Call `Idempotency::install` at start-up, or name one with
+    /// `engine = …`.
+    #[error(
+        "no idempotency engine is installed; call `install()` on one at start-up, or name one with `engine = …`"
+    )]
+    NotInstalled,
+    /// The store holds bytes at this key that are not a record this version can read. Look at
+    /// them before you `forget` the key by force.
+    #[error(
+        "the store holds something at {context} that is no record of a version this build can read; look at it, then forget the key by force"
+    )]
+    Damaged {
+        /// Which call was refused.
+        context: Context,
+    },
+    /// The store gave no usable answer; whether it did what was asked is not known. Before the
+    /// body ran this is always safe to retry with the same key.
+    #[error("the idempotency store gave no answer: {source}; retry with the same key")]
+    Store {
+        /// What the store, its client or the network said.
+        source: StoreError,
+    },
+}
+
+impl Error {
+    /// A stable, machine-readable name of the kind, in `snake_case`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.facts().code
+    }
+
+    /// The text to show to a user: the attribute's `message` where one was given, otherwise a
+    /// plain sentence without internals.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        self.context()
+            .and_then(|context| context.message)
+            .unwrap_or(self.facts().message)
+    }
+
+    /// Whether the same call with the same key may give another answer later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::InProgress { .. } | Self::LeaseLost { .. } | Self::Store { .. }
+        )
+    }
+
+    /// When a retry makes sense, where that is known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::InProgress { retry_after, .. } => Some(*retry_after),
+            Self::Store { .. } | Self::LeaseLost { .. } => Some(Duration::from_secs(1)),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status that fits this kind.
+    #[must_use]
+    pub fn http_status(&self) -> u16 {
+        self.facts().http_status
+    }
+
+    /// Which call this is about, where its key was known.
+    #[must_use]
+    pub fn context(&self) -> Option<&Context> {
+        match self {
+            Self::InProgress { context, .. }
+            | Self::Duplicate { context }
+            | Self::Mismatch { context }
+            | Self::TokenRejected { context }
+            | Self::OutcomeUnknown { context }
+            | Self::Refused { context }
+            | Self::LeaseLost { context }
+            | Self::ResultUnavailable { context, .. }
+            | Self::Damaged { context } => Some(context),
+            Self::MissingKey { .. }
+            | Self::InvalidKey { .. }
+            | Self::InvalidPolicy { .. }
+            | Self::PrefixConflict { .. }
+            | Self::NotInstalled
+            | Self::Store { .. } => None,
+        }
+    }
+
+    fn facts(&self) -> Facts {
+        let (code, http_status, message) = match self {
+            Self::InProgress { .. } => ("in_progress", 409, "This request is being processed."),
+            Self::Duplicate { .. } => ("duplicate", 409, "This request was already done."),
+            Self::Mismatch { .. } => ("mismatch", 422, "This request differs from the first one."),
+            Self::MissingKey { .. } => ("missing_key", 400, "A required value is missing."),
+            Self::InvalidKey { .. } => ("invalid_key", 400, "A value can not be used."),
+            Self::InvalidPolicy { .. } => ("invalid_policy", 500, "The service is misconfigured."),
+            Self::TokenRejected { .. } => ("token_rejected", 403, "This form is no longer valid."),
+            Self::OutcomeUnknown { .. } => (
+                "outcome_unknown",
+                409,
+                "The outcome of this request is being checked.",
+            ),
+            Self::Refused { .. } => ("refused", 409, "This request was cancelled."),
+            Self::LeaseLost { .. } => ("lease_lost", 503, "Please try again."),
+            Self::ResultUnavailable { .. } => {
+                ("result_unavailable", 409, "This request was already done.")
+            }
+            Self::PrefixConflict { .. } => {
+                ("prefix_conflict", 500, "The service is misconfigured.")
+            }
+            Self::NotInstalled => ("not_installed", 500, "The service is misconfigured."),
+            Self::Damaged { .. } => ("damaged", 500, "This request can not be read any more."),
+            Self::Store { .. } => ("store", 503, "Please try again in a moment."),
+        };
+        Facts {
+            code,
+            http_status,
+            message,
+        }
+    }
+}
+
+struct Facts {
+    code: &'static str,
+    http_status: u16,
+    message: &'static str,
+}
+
+impl From<StoreError> for Error {
+    fn from(source: StoreError) -> Self {
+        Self::Store { source }
+    }
+}
+
+/// Which guarded call an [`Error`] is about.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Context {
+    key: Key,
+    message: Option<&'static str>,
+}
+
+impl Context {
+    pub(crate) fn new(key: Key, message: Option<&'static str>) -> Self {
+        Self { key, message }
+    }
+
+    /// The key of the call, in plain text: for programs and operators, not for logs.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hash = blake3::hash(self.key.as_str().as_bytes()).to_hex();
+        write!(f, "{}::#{}", self.key.prefix(), &hash[..12])
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({self})")
+    }
+}
+
+/// What a store, its client or the network said. The cause is kept as the error's source.
+#[derive(Debug, Clone)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    detail: Cow<'static, str>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Kinds of [`StoreError`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// No answer within the call's limit, or no connection.
+    Unavailable,
+    /// The server answered that it can not take the write now: out of memory, read-only, loading.
+    Refused,
+    /// Wrong password, missing rights, a server that is too old: somebody has to change the set-up.
+    Misconfigured,
+    /// An answer that this version does not know. It is never taken as a permission.
+    Protocol,
+}
+
+impl StoreError {
+    /// An error of the given kind; `detail` names what was tried or what was answered.
+    #[must_use]
+    pub fn new(kind: StoreErrorKind, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind,
+            detail: detail.into(),
+            source: None,
+        }
+    }
+
+    /// Keeps the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// What kind of failure this is.
+    #[must_use]
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,288 @@
+//! Where records live.
+//!
+//! A [`Store`] has only atomic verbs: each reads one record, decides by
+//! [`step`](crate::record::step()), and writes it, as one step that no other caller can come
+//! between. All policy (who waits, who retries, what an answer means) sits above it, so a store of
+//! your own is small. `idem_core::conformance` runs the laws on it.
+
+mod erased;
+pub mod memory;
+
+pub(crate) use erased::ErasedStore;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::error::{Error, StoreError};
+use crate::key::Key;
+use crate::record::{
+    Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Record, Refuse, RefuseReply,
+    Renew, RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
+};
+
+/// A reply, with the store's time at which it was decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer<R> {
+    /// The store's clock when it decided.
+    pub now: StoreTime,
+    /// What it decided.
+    pub reply: R,
+}
+
+/// What a verb gives: an answer, or an error after which nobody knows whether the store did it.
+pub type Answered<R> = Result<Answer<R>, StoreError>;
+
+/// A store of records.
+///
+/// # Errors
+/// Every verb fails with a [`StoreError`] when it has no answer. The caller may send the same
+/// operation again: each is safe to be delivered any number of times.
+///
+/// # Cancel safety
+/// Dropping a verb's future leaves open whether the store did it; never half of it.
+///
+/// # Concurrent calls on the same key
+/// Verbs on one key take effect one after the other, in any order.
+pub trait Store: Send + Sync + 'static {
+    /// Takes the record, or says why not.
+    fn claim(
+        &self,
+        key: &StoreKey,
+        op: &Claim,
+    ) -> impl Future<Output = Answered<ClaimReply>> + Send;
+
+    /// Prolongs the lease, or marks the checkpoint.
+    fn renew(
+        &self,
+        key: &StoreKey,
+        op: &Renew,
+    ) -> impl Future<Output = Answered<RenewReply>> + Send;
+
+    /// Finishes an attempt.
+    fn settle(
+        &self,
+        key: &StoreKey,
+        op: &Settle,
+    ) -> impl Future<Output = Answered<SettleReply>> + Send;
+
+    /// Issues a one-time token.
+    fn issue(
+        &self,
+        key: &StoreKey,
+        op: &Issue,
+    ) -> impl Future<Output = Answered<IssueReply>> + Send;
+
+    /// Refuses a request that has not come yet.
+    fn refuse(
+        &self,
+        key: &StoreKey,
+        op: &Refuse,
+    ) -> impl Future<Output = Answered<RefuseReply>> + Send;
+
+    /// Ends a record that is still as it was read.
+    fn forget(
+        &self,
+        key: &StoreKey,
+        op: &Forget,
+    ) -> impl Future<Output = Answered<OperatorReply>> + Send;
+
+    /// Says what an attempt did, if its record is still as it was read.
+    fn resolve(
+        &self,
+        key: &StoreKey,
+        op: &Resolve,
+    ) -> impl Future<Output = Answered<OperatorReply>> + Send;
+
+    /// Reads a record without changing it. Expired records and closed marks are absent.
+    fn peek(&self, key: &StoreKey) -> impl Future<Output = Answered<Slot>> + Send;
+
+    /// Reads records whose key text begins with `scan.prefix`, page by page, in no order; a record
+    /// that stays during the whole scan is seen at least once.
+    fn scan(&self, scan: &Scan) -> impl Future<Output = Answered<Page>> + Send;
+
+    /// The store's time.
+    fn now(&self) -> impl Future<Output = Result<StoreTime, StoreError>> + Send;
+
+    /// Renews many attempts at once; the answers stand in the order of the batch. One by one
+    /// unless the store has something better.
+    fn renew_all(
+        &self,
+        batch: &[(StoreKey, Renew)],
+    ) -> impl Future<Output = Vec<Answered<RenewReply>>> + Send {
+        async move {
+            let mut answers = Vec::with_capacity(batch.len());
+            for (key, op) in batch {
+                answers.push(self.renew(key, op).await);
+            }
+            answers
+        }
+    }
+
+    /// Subscribes to the ends of attempts on `key`. When this returns, no later end is missed.
+    /// Called on one runtime that lives as long as the process. Without push, waiters poll.
+    fn watch(&self, key: &StoreKey) -> impl Future<Output = Result<Watch, StoreError>> + Send {
+        let _ = key;
+        async { Ok(Watch::never()) }
+    }
+
+    /// Reports a set-up in which records can vanish or answers can lie; empty if all is well.
+    fn check(&self) -> impl Future<Output = Result<Vec<Finding>, StoreError>> + Send {
+        async { Ok(Vec::new()) }
+    }
+}
+
+/// The full text under which a store keeps a record: `namespace:prefix::part[:part…]`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct StoreKey {
+    text: Arc<str>,
+    prefix: (u16, u16),
+}
+
+impl StoreKey {
+    /// The address of `key` in `namespace`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] if the namespace is empty, longer than 64 bytes, or holds anything
+    /// but ASCII letters, digits, `_`, `.` and `-`.
+    pub fn new(namespace: &str, key: &Key) -> Result<Self, Error> {
+        check_namespace(namespace)?;
+        Ok(Self::within(namespace, key))
+    }
+
+    /// The address in a namespace that was checked before.
+    pub(crate) fn within(namespace: &str, key: &Key) -> Self {
+        let mut text = String::with_capacity(namespace.len() + 1 + key.as_str().len());
+        text.push_str(namespace);
+        text.push(':');
+        text.push_str(key.as_str());
+        let begin = namespace.len() + 1;
+        let bound = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        Self {
+            text: text.into(),
+            prefix: (bound(begin), bound(begin + key.prefix().len())),
+        }
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The part before the first colon.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.text[..usize::from(self.prefix.0) - 1]
+    }
+
+    /// The business type, without the namespace.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        &self.text[usize::from(self.prefix.0)..usize::from(self.prefix.1)]
+    }
+
+    /// The parts, as written behind the two colons.
+    #[must_use]
+    pub fn parts(&self) -> &str {
+        &self.text[usize::from(self.prefix.1) + 2..]
+    }
+}
+
+impl fmt::Debug for StoreKey {
+    /// Names a key by its prefix and a short hash, as logs do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hash = blake3::hash(self.text.as_bytes()).to_hex();
+        write!(f, "StoreKey({}::#{})", self.prefix(), &hash[..12])
+    }
+}
+
+pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
+    const LONGEST: usize = 64;
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if namespace.is_empty() || namespace.len() > LONGEST || !namespace.bytes().all(is_allowed) {
+        return Err(Error::InvalidKey {
+            reason: format!(
+                "namespace {namespace:?} must be 1 to {LONGEST} of the ASCII letters, digits, `_`, `.` and `-`"
+            )
+            .into(),
+        });
+    }
+    Ok(())
+}
+
+/// Where to read on in a [`Store::scan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// What the key text begins with, namespace included.
+    pub prefix: String,
+    /// Where the page before ended; `None` for the first.
+    pub cursor: Option<Cursor>,
+    /// About how many records a page should hold.
+    pub page_size: u32,
+}
+
+/// A place in a scan; its meaning belongs to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(pub String);
+
+/// A page of a [`Store::scan`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The full key texts and what is there: records, or [`Slot::Damaged`].
+    pub entries: Vec<(String, Slot)>,
+    /// Where to read on; `None` at the end. A page may be empty before that.
+    pub next: Option<Cursor>,
+}
+
+/// One doubt about a store's set-up, as [`Store::check`] reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// A stable name, such as `eviction_policy`.
+    pub code: &'static str,
+    /// What was found, what it can cost, and what to set instead.
+    pub detail: String,
+}
+
+/// A subscription to the ends of attempts on one key. Dropping it ends the subscription.
+#[derive(Debug)]
+pub struct Watch {
+    changes: Option<tokio::sync::watch::Receiver<u64>>,
+}
+
+impl Watch {
+    /// A subscription that never reports anything.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { changes: None }
+    }
+
+    /// A subscription that reports each change of the counter behind `changes`, and its end.
+    #[must_use]
+    pub fn new(changes: tokio::sync::watch::Receiver<u64>) -> Self {
+        Self {
+            changes: Some(changes),
+        }
+    }
+
+    /// Waits for the next report since the last call.
+    ///
+    /// # Cancel safety
+    /// A report is not lost when this is dropped before it returns.
+    pub async fn changed(&mut self) {
+        if let Some(changes) = &mut self.changes {
+            if changes.changed().await.is_ok() {
+                return;
+            }
+            // The store gave up the subscription: say so once, then leave it to polling.
+            self.changes = None;
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
+/// A closed mark is nobody's business but its owner's.
+pub(crate) fn visible(record: Option<Record>, now: StoreTime) -> Slot {
+    record.map_or(Slot::Absent, Slot::Record).visible(now)
+}
