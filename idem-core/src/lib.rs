@@ -12,3 +12,4 @@ pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
 pub use key::Key;
 pub use policy::{OnError, Policy};
+pub use store::MemoryStore;

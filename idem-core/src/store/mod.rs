@@ -9,6 +9,7 @@ mod erased;
 pub mod memory;
 
 pub(crate) use erased::ErasedStore;
+pub use memory::MemoryStore;
 
 use std::fmt;
 use std::future::Future;

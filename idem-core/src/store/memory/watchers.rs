@@ -1,0 +1,65 @@
+//! Who wants to hear of the ends of attempts, by key.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::watch;
+
+use super::lock;
+use crate::store::Watch;
+
+/// Subscriptions of one shard.
+#[derive(Default)]
+pub(super) struct Watchers {
+    channels: Mutex<Channels>,
+}
+
+#[derive(Default)]
+struct Channels {
+    by_key: HashMap<Arc<str>, watch::Sender<u64>>,
+    /// At this size those without a listener are dropped, so that there are never more than twice
+    /// as many channels as there were listeners, and a subscription costs the same on average.
+    sweep_at: usize,
+}
+
+impl Watchers {
+    const SMALLEST_SWEEP: usize = 16;
+
+    pub(super) fn subscribe(&self, key: &Arc<str>) -> Watch {
+        let mut channels = lock(&self.channels);
+        if let Some(channel) = channels.by_key.get(key) {
+            return Watch::new(channel.subscribe());
+        }
+        if channels.by_key.len() >= channels.sweep_at {
+            channels
+                .by_key
+                .retain(|_, channel| channel.receiver_count() > 0);
+            channels.sweep_at = (channels.by_key.len() * 2).max(Self::SMALLEST_SWEEP);
+        }
+        let (channel, changes) = watch::channel(0);
+        channels.by_key.insert(key.clone(), channel);
+        Watch::new(changes)
+    }
+
+    /// Wakes everybody who listens at `key`.
+    pub(super) fn report(&self, key: &str) {
+        let channel = {
+            let mut channels = lock(&self.channels);
+            match channels.by_key.get(key) {
+                Some(channel) if channel.receiver_count() > 0 => channel.clone(),
+                Some(_) => {
+                    channels.by_key.remove(key);
+                    return;
+                }
+                None => return,
+            }
+        };
+        // Outside the lock: a waker is somebody else's code.
+        channel.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.channels).by_key.len()
+    }
+}
