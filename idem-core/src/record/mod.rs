@@ -127,7 +127,7 @@ impl Fence {
     /// The fence after `self`, drawn at `now`: it also passes every fence that was forgotten.
     #[must_use]
     fn next(self, now: StoreTime) -> Self {
-        Self((self.0 + 1).max(now.0))
+        Self(self.0.saturating_add(1).max(now.0))
     }
 }
 

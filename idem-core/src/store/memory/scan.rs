@@ -40,7 +40,7 @@ impl<C: Clock> MemoryStore<C> {
 }
 
 /// Where a scan goes on: behind a key of one shard.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Place<'a> {
     shard: usize,
     after: Option<&'a str>,
