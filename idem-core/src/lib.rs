@@ -10,6 +10,6 @@ pub mod store;
 
 pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
-pub use key::Key;
+pub use key::{Key, KeyPart, KeyWriter};
 pub use policy::{OnError, Policy};
 pub use store::MemoryStore;
