@@ -220,7 +220,9 @@ impl Policy {
     }
 
     pub(crate) fn missing_key(&self, defaults: &Self) -> OnMissingKey {
-        self.on_missing_key.or(defaults.on_missing_key).unwrap_or_default()
+        self.on_missing_key
+            .or(defaults.on_missing_key)
+            .unwrap_or_default()
     }
 
     /// The message, for refusals that come before the settings are known to be valid.
@@ -234,8 +236,15 @@ impl Policy {
         defaults: &Self,
         engine: &EngineTimes,
     ) -> Result<Settings, Error> {
-        let expire = self.expire.or(defaults.expire).unwrap_or(Duration::from_secs(24 * 3600));
-        let lease = lease(self.lease.or(defaults.lease.filter(|lease| *lease <= expire)), expire)?;
+        let expire = self
+            .expire
+            .or(defaults.expire)
+            .unwrap_or(Duration::from_secs(24 * 3600));
+        let lease = lease(
+            self.lease
+                .or(defaults.lease.filter(|lease| *lease <= expire)),
+            expire,
+        )?;
         if expire < Duration::from_millis(1) || expire > LONGEST_EXPIRE {
             return Err(invalid(format!(
                 "expire is {expire:?}; allowed is 1 ms to {LONGEST_EXPIRE:?}"
@@ -248,15 +257,30 @@ impl Policy {
                 doubt: whole_millis(engine.doubt),
                 limit: whole_millis(engine.limit),
             },
-            wait: match self.in_progress.or(defaults.in_progress).unwrap_or_default() {
+            wait: match self
+                .in_progress
+                .or(defaults.in_progress)
+                .unwrap_or_default()
+            {
                 InProgress::Reject => None,
-                InProgress::Wait => {
-                    Some(self.wait.or(defaults.wait).unwrap_or(Duration::from_secs(5)))
-                }
+                InProgress::Wait => Some(
+                    self.wait
+                        .or(defaults.wait)
+                        .unwrap_or(Duration::from_secs(5)),
+                ),
             },
-            on_duplicate: self.on_duplicate.or(defaults.on_duplicate).unwrap_or_default(),
-            on_abandoned: self.on_abandoned.or(defaults.on_abandoned).unwrap_or_default(),
-            on_store_error: self.on_store_error.or(defaults.on_store_error).unwrap_or_default(),
+            on_duplicate: self
+                .on_duplicate
+                .or(defaults.on_duplicate)
+                .unwrap_or_default(),
+            on_abandoned: self
+                .on_abandoned
+                .or(defaults.on_abandoned)
+                .unwrap_or_default(),
+            on_store_error: self
+                .on_store_error
+                .or(defaults.on_store_error)
+                .unwrap_or_default(),
             own_checkpoint: self.own_checkpoint,
             forget: self.forget,
             recover: self.recover,
@@ -269,12 +293,12 @@ fn lease(asked: Option<Duration>, expire: Duration) -> Result<Duration, Error> {
     const USUAL: Duration = Duration::from_secs(30);
     match asked {
         None => Ok(USUAL.min(expire / 2)),
-        Some(lease) if lease < SHORTEST_LEASE => {
-            Err(invalid(format!("lease is {lease:?}; the shortest is {SHORTEST_LEASE:?}")))
-        }
-        Some(lease) if lease > expire => {
-            Err(invalid(format!("lease is {lease:?}, longer than expire, which is {expire:?}")))
-        }
+        Some(lease) if lease < SHORTEST_LEASE => Err(invalid(format!(
+            "lease is {lease:?}; the shortest is {SHORTEST_LEASE:?}"
+        ))),
+        Some(lease) if lease > expire => Err(invalid(format!(
+            "lease is {lease:?}, longer than expire, which is {expire:?}"
+        ))),
         Some(lease) => Ok(lease),
     }
 }
@@ -284,7 +308,9 @@ fn whole_millis(duration: Duration) -> Duration {
 }
 
 pub(crate) fn invalid(reason: impl Into<String>) -> Error {
-    Error::InvalidPolicy { reason: reason.into().into() }
+    Error::InvalidPolicy {
+        reason: reason.into().into(),
+    }
 }
 
 /// Times that belong to the engine and not to one function.
@@ -296,7 +322,10 @@ pub(crate) struct EngineTimes {
 
 /// A policy with nothing left open.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "independent options, as written")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent options, as written"
+)]
 pub(crate) struct Settings {
     pub(crate) terms: Terms,
     /// How long to wait for a live attempt elsewhere; `None` is not at all.
@@ -314,11 +343,15 @@ pub(crate) struct Settings {
 mod tests {
     use super::*;
 
-    const TIMES: EngineTimes =
-        EngineTimes { doubt: Duration::from_secs(1), limit: Duration::from_secs(2) };
+    const TIMES: EngineTimes = EngineTimes {
+        doubt: Duration::from_secs(1),
+        limit: Duration::from_secs(2),
+    };
 
     fn terms(policy: Policy) -> Result<Terms, Error> {
-        policy.settings(&Policy::new(), &TIMES).map(|settings| settings.terms)
+        policy
+            .settings(&Policy::new(), &TIMES)
+            .map(|settings| settings.terms)
     }
 
     #[test]
@@ -340,17 +373,25 @@ mod tests {
             Policy::new().lease(Duration::MAX),
         ] {
             let error = terms(policy).unwrap_err();
-            assert!(matches!(error, Error::InvalidPolicy { .. }), "{policy:?}: {error}");
+            assert!(
+                matches!(error, Error::InvalidPolicy { .. }),
+                "{policy:?}: {error}"
+            );
         }
     }
 
     #[test]
     fn what_a_function_does_not_say_the_engine_says() {
-        let engine = Policy::new().expire(Duration::from_secs(60)).rerun_abandoned();
+        let engine = Policy::new()
+            .expire(Duration::from_secs(60))
+            .rerun_abandoned();
         let settings = Policy::new().settings(&engine, &TIMES).unwrap();
         assert_eq!(settings.terms.expire, Duration::from_secs(60));
         assert_eq!(settings.on_abandoned, OnAbandoned::Rerun);
-        let settings = Policy::new().hold_abandoned().settings(&engine, &TIMES).unwrap();
+        let settings = Policy::new()
+            .hold_abandoned()
+            .settings(&engine, &TIMES)
+            .unwrap();
         assert_eq!(settings.on_abandoned, OnAbandoned::Hold);
     }
 }

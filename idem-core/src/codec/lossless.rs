@@ -83,7 +83,9 @@ impl ser::Serializer for Shape {
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<bool, Found> {
         if value.serialize(self)? {
-            return Err(Found::Lossy("JSON writes Some(None) and Some(()) like None"));
+            return Err(Found::Lossy(
+                "JSON writes Some(None) and Some(()) like None",
+            ));
         }
         Ok(false)
     }

@@ -99,7 +99,9 @@ mod tests {
             Json::encode(&f64::NAN),
             Json::encode(&f32::INFINITY),
             Json::encode(&Some(f64::NAN)),
-            Json::encode(&Deep { list: vec![None, Some(None)] }),
+            Json::encode(&Deep {
+                list: vec![None, Some(None)],
+            }),
         ];
         for result in refused {
             assert!(matches!(result, Err(CodecError::Lossy(_))), "{result:?}");

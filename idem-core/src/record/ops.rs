@@ -26,7 +26,9 @@ impl Terms {
     #[must_use]
     pub fn mark(&self) -> Duration {
         const LONGEST_FOR_THE_LEASE: Duration = Duration::from_secs(10);
-        self.lease.min(LONGEST_FOR_THE_LEASE).max(self.limit.saturating_mul(2))
+        self.lease
+            .min(LONGEST_FOR_THE_LEASE)
+            .max(self.limit.saturating_mul(2))
     }
 
     /// How long an attempt's record stays without an answered write of its owner.

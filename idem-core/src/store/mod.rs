@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::error::{Error, StoreError};
 use crate::key::Key;
 use crate::record::{
-    Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Record, Refuse, RefuseReply,
+    Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply,
     Renew, RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
 };
 
@@ -281,9 +281,4 @@ impl Watch {
         }
         std::future::pending().await
     }
-}
-
-/// A closed mark is nobody's business but its owner's.
-pub(crate) fn visible(record: Option<Record>, now: StoreTime) -> Slot {
-    record.map_or(Slot::Absent, Slot::Record).visible(now)
 }

@@ -1,0 +1,343 @@
+//! One run of a body, as the body sees it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::engine::ask::{Asked, Unanswered};
+use crate::engine::core::{Core, Counters};
+use crate::error::{Context, Error};
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::policy::Settings;
+use crate::record::{
+    Echo, Fence, Grant, OnAbandoned, Outcome, Owner, Renew, RenewReply, Settle, StoreTime,
+};
+use crate::store::StoreKey;
+
+tokio::task_local! {
+    static CURRENT: Attempt;
+}
+
+/// One run of a body: its key, its fence, and whether it still owns its record.
+///
+/// Clones are cheap and name the same attempt; they can go into spawned tasks.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), idem_core::Error> {
+/// use idem_core::{Attempt, Idempotency, Key, Policy};
+///
+/// let idem = Idempotency::memory();
+/// let key = Key::new("order:pay", "A-1")?;
+/// let number = idem
+///     .run(key, Policy::new(), async || {
+///         let attempt = Attempt::current().expect("this body is guarded");
+///         Ok::<_, idem_core::Error>(attempt.number())
+///     })
+///     .await?;
+/// assert_eq!(number, 1);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Attempt(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) core: Arc<Core>,
+    pub(crate) key: Key,
+    pub(crate) store_key: StoreKey,
+    pub(crate) owner: Owner,
+    pub(crate) settings: Settings,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) grant: Grant,
+    lease: Mutex<Lease>,
+    stop: AtomicBool,
+    lost: AtomicBool,
+    signal: Notify,
+}
+
+/// What the owner knows of its record.
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    /// The store's time in the last answer.
+    answered: StoreTime,
+    /// When the request of that answer was sent: the lease counts from here.
+    sent: Instant,
+    checkpoint: bool,
+}
+
+/// The part of a lease after which a silent attempt counts itself lost.
+const SAFE_PART: f64 = 0.8;
+
+impl Attempt {
+    pub(crate) fn granted(
+        core: Arc<Core>,
+        (key, store_key): (Key, StoreKey),
+        owner: Owner,
+        settings: Settings,
+        fingerprint: Option<Fingerprint>,
+        (grant, answered, sent): (Grant, StoreTime, Instant),
+    ) -> Self {
+        let recovers = grant.doubt && settings.recover;
+        let checkpoint = !settings.own_checkpoint || recovers;
+        Self(Arc::new(Inner {
+            core,
+            key,
+            store_key,
+            owner,
+            settings,
+            fingerprint,
+            grant,
+            lease: Mutex::new(Lease {
+                answered,
+                sent,
+                checkpoint,
+            }),
+            stop: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
+            signal: Notify::new(),
+        }))
+    }
+
+    /// The attempt whose body is being polled; `None` outside a guarded body, and in one that runs
+    /// without a guard. In a task that the body spawns, use a clone.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.try_with(Clone::clone).ok()
+    }
+
+    /// Whether it follows an attempt that died after its checkpoint.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.0.grant.doubt
+    }
+
+    /// Runs `future` with `self` as the current attempt.
+    pub(crate) async fn scope<F: Future>(&self, future: F) -> F::Output {
+        CURRENT.scope(self.clone(), future).await
+    }
+
+    /// The key it runs for, without a namespace.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.0.key
+    }
+
+    /// Higher than the fence of every attempt on this key before. Hand it to what the body writes
+    /// to, and let that refuse a smaller one.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.0.grant.fence
+    }
+
+    /// Which attempt on this record it is, from 1.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.0.grant.number
+    }
+
+    /// Whether it follows an attempt that died without saying how it ended.
+    #[must_use]
+    pub fn is_takeover(&self) -> bool {
+        self.0.grant.takeover
+    }
+
+    /// A key for a provider that dedups by itself: the same in each retry of the same request, and
+    /// another for each `purpose`. 32 lower-case hex digits.
+    #[must_use]
+    pub fn derive_key(&self, purpose: &str) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("idem 2026-11-29 key for a provider");
+        hasher.update(self.0.store_key.as_str().as_bytes());
+        // No key holds a NUL, so that key and purpose can not run into one another.
+        hasher.update(&[0]);
+        hasher.update(purpose.as_bytes());
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
+    /// Marks that effects begin now. Call it once, before the first of them, in a function with
+    /// `checkpoint = true`; elsewhere it only asks whether the record is still owned.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] if the record is no longer this attempt's: leave without any effect.
+    /// [`Error::Store`] if the store gave no answer: leave without any effect, too.
+    ///
+    /// # Cancel safety
+    /// Dropped, it leaves open whether the mark was set.
+    pub async fn checkpoint(&self) -> Result<(), Error> {
+        let mut renew = self.renewal(true);
+        let asked = self
+            .0
+            .core
+            .ask(&self.0.store_key, &mut renew, &Unanswered::default())
+            .await?;
+        self.hear_renewal(&asked, true);
+        if self.is_lost() {
+            return Err(Error::LeaseLost {
+                context: self.context(),
+            });
+        }
+        match asked.reply {
+            RenewReply::Damaged => Err(Error::Damaged {
+                context: self.context(),
+            }),
+            RenewReply::Late => Err(late()),
+            RenewReply::Renewed { .. } | RenewReply::Lost => Ok(()),
+        }
+    }
+
+    /// Returns when the record is no longer surely this attempt's.
+    ///
+    /// # Cancel safety
+    /// Can be dropped and called again.
+    pub async fn lost(&self) {
+        self.signalled(|| self.is_lost()).await;
+    }
+
+    /// Whether [`lost`](Self::lost) has fired.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::SeqCst)
+    }
+
+    /// Returns when the body has to go: the record was lost and somebody else may get it.
+    pub(crate) async fn must_stop(&self) {
+        self.signalled(|| self.0.stop.load(Ordering::SeqCst)).await;
+    }
+
+    async fn signalled(&self, is_set: impl Fn() -> bool) {
+        loop {
+            let signal = self.0.signal.notified();
+            if is_set() {
+                return;
+            }
+            signal.await;
+        }
+    }
+
+    /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
+    /// the body may finish; otherwise it has to go.
+    pub(crate) fn lose(&self) {
+        if self.0.lost.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        Counters::add(&self.0.core.counters.lease_lost);
+        tracing::error!(key = ?self.0.store_key, "an attempt lost its lease");
+        let settings = &self.0.settings;
+        let nobody_else_can_have_it = settings.on_abandoned == OnAbandoned::Hold
+            && self.lease().checkpoint
+            && !settings.recover;
+        if !nobody_else_can_have_it {
+            self.0.stop.store(true, Ordering::SeqCst);
+        }
+        self.0.signal.notify_waiters();
+    }
+
+    /// Ends the body, whatever the policy says: the process goes down.
+    pub(crate) fn stop(&self) {
+        self.lose();
+        self.0.stop.store(true, Ordering::SeqCst);
+        self.0.signal.notify_waiters();
+    }
+
+    /// After this moment a silent attempt counts itself lost.
+    pub(crate) fn safe_until(&self) -> Instant {
+        self.lease().sent + self.0.settings.terms.lease.mul_f64(SAFE_PART)
+    }
+
+    /// When the next heartbeat is due.
+    pub(crate) fn renew_at(&self) -> Instant {
+        self.lease().sent + self.0.settings.terms.lease / 3
+    }
+
+    /// How long to wait before a heartbeat that got no answer is repeated.
+    pub(crate) fn retry_pause(&self) -> Duration {
+        self.0.settings.terms.lease / 10
+    }
+
+    pub(crate) fn renewal(&self, checkpoint: bool) -> Renew {
+        Renew {
+            owner: self.0.owner,
+            terms: self.0.settings.terms,
+            checkpoint,
+            not_after: StoreTime::default(),
+            echo: self.echo(),
+        }
+    }
+
+    pub(crate) fn settlement(&self, outcome: Outcome) -> Settle {
+        Settle {
+            owner: self.0.owner,
+            terms: self.0.settings.terms,
+            outcome,
+            not_after: StoreTime::default(),
+            echo: Some(self.echo()),
+        }
+    }
+
+    /// Takes over what a renewal was answered.
+    pub(crate) fn hear_renewal(&self, asked: &Asked<RenewReply>, checkpoint: bool) {
+        match asked.reply {
+            RenewReply::Renewed { rebuilt } => {
+                let mut lease = self.lease();
+                lease.answered = lease.answered.max(asked.now);
+                lease.sent = lease.sent.max(asked.sent);
+                lease.checkpoint |= checkpoint;
+                drop(lease);
+                if rebuilt {
+                    self.count_record_lost();
+                }
+            }
+            RenewReply::Lost | RenewReply::Damaged => self.lose(),
+            RenewReply::Late => {}
+        }
+    }
+
+    pub(crate) fn count_record_lost(&self) {
+        Counters::add(&self.0.core.counters.record_lost);
+        tracing::error!(key = ?self.0.store_key, "the store had lost a record; it was written anew");
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context::new(self.0.key.clone(), self.0.settings.message)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    fn echo(&self) -> Echo {
+        let lease = *self.lease();
+        Echo {
+            answered: lease.answered,
+            grant: self.0.grant,
+            checkpoint: lease.checkpoint,
+            policy: self.0.settings.on_abandoned,
+            fingerprint: self.0.fingerprint,
+        }
+    }
+
+    fn lease(&self) -> MutexGuard<'_, Lease> {
+        self.0.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("key", &self.0.store_key)
+            .field("owner", &self.0.owner)
+            .field("grant", &self.0.grant)
+            .finish_non_exhaustive()
+    }
+}
+
+fn late() -> Error {
+    use crate::error::{StoreError, StoreErrorKind};
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the store found every send late",
+    )
+    .into()
+}

@@ -1,0 +1,196 @@
+//! Admission: claim, decide, perhaps wait and claim again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::core::{Core, Counters};
+use super::decide::{Decision, Refusal, decide};
+use super::guard::{AttemptGuard, ClaimGuard, UnguardedGuard};
+use super::wait::Waiter;
+use crate::attempt::Attempt;
+use crate::error::{Context, Error, StoreError, StoreErrorKind};
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::policy::{OnStoreError, Settings};
+use crate::record::{Claim, Owner, StoreTime};
+use crate::store::StoreKey;
+
+/// A request that asks to run.
+pub(crate) struct Request<'a> {
+    pub(crate) core: &'a Arc<Core>,
+    pub(crate) key: Key,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) settings: Settings,
+}
+
+/// What it got.
+pub(crate) enum Admission {
+    /// The body may run, as this attempt.
+    Run(AttemptGuard),
+    /// The body may run although nobody guards it.
+    Unguarded(UnguardedGuard),
+    /// A stored result.
+    Replay { result: Bytes, waited: bool },
+    /// A stored error.
+    ReplayError { error: Bytes, waited: bool },
+}
+
+/// The answer to one claim.
+enum Answer {
+    Admitted(Admission),
+    Not(Decision),
+}
+
+impl Request<'_> {
+    pub(crate) async fn admit(&self) -> Result<Admission, Error> {
+        let store_key = StoreKey::within(&self.core.namespace, &self.key);
+        let waits_until = self.settings.wait.map(|wait| Instant::now() + wait);
+        let mut waiter: Option<Waiter> = None;
+        let mut was_closed = false;
+        loop {
+            let decision = match self.claim(&store_key).await? {
+                Answer::Admitted(admission) => return Ok(admission),
+                Answer::Not(decision) => decision,
+            };
+            let waited = waiter.is_some();
+            match decision {
+                Decision::Replay(result) => return Ok(Admission::Replay { result, waited }),
+                Decision::ReplayError(error) => {
+                    return Ok(Admission::ReplayError { error, waited });
+                }
+                Decision::Refuse(refusal) => return Err(self.refuse(refusal)),
+                Decision::Wait {
+                    running_for,
+                    lease_left,
+                } => {
+                    let until = waits_until.unwrap_or_else(Instant::now);
+                    if Instant::now() >= until {
+                        let retry_after = lease_left;
+                        return Err(self.refuse(Refusal::InProgress {
+                            running_for,
+                            retry_after,
+                        }));
+                    }
+                    self.wait(&store_key, &mut waiter, lease_left, until).await;
+                }
+                Decision::ClaimAnew if !was_closed => was_closed = true,
+                // A new attempt that was closed as well, or a grant that nobody guards: no answer
+                // that would allow anything.
+                Decision::ClaimAnew | Decision::Run(_) => return Err(self.refuse(Refusal::Late)),
+            }
+        }
+    }
+
+    /// Waits for a reason to claim again: first for the subscription, then for a sign.
+    async fn wait(
+        &self,
+        key: &StoreKey,
+        waiter: &mut Option<Waiter>,
+        lease_left: Duration,
+        until: Instant,
+    ) {
+        match waiter {
+            None => {
+                let lease = self.settings.terms.lease;
+                *waiter = Some(Waiter::join(self.core, key, lease, until).await);
+            }
+            Some(waiter) => waiter.changed(until.min(Instant::now() + lease_left)).await,
+        }
+    }
+
+    /// One claim, as a new attempt.
+    async fn claim(&self, key: &StoreKey) -> Result<Answer, Error> {
+        let owner = new_owner()?;
+        let settings = &self.settings;
+        let mut claim = Claim {
+            owner,
+            terms: settings.terms,
+            fingerprint: self.fingerprint,
+            policy: settings.on_abandoned,
+            checkpoint: !settings.own_checkpoint,
+            token: None,
+            recover: settings.recover,
+            wait: settings.wait.is_some(),
+            not_after: StoreTime::default(),
+        };
+        let guard = ClaimGuard::new(self.core, key, owner, settings.terms);
+        let asked = match self.core.ask(key, &mut claim, &guard.unanswered).await {
+            Ok(asked) => asked,
+            Err(source) if settings.on_store_error == OnStoreError::Run => {
+                Counters::add(&self.core.counters.unguarded);
+                tracing::error!(?key, error = %source, "the store gave no answer; running unguarded");
+                let guard = guard.run_unguarded(*settings);
+                return Ok(Answer::Admitted(Admission::Unguarded(guard)));
+            }
+            Err(source) => return Err(source.into()),
+        };
+        let decision = decide(asked.reply, asked.now, settings);
+        let Decision::Run(grant) = decision else {
+            return Ok(Answer::Not(decision));
+        };
+        let attempt = Attempt::granted(
+            self.core.clone(),
+            (self.key.clone(), key.clone()),
+            owner,
+            *settings,
+            self.fingerprint,
+            (grant, asked.now, asked.sent),
+        );
+        let unanswered = guard.granted();
+        Ok(Answer::Admitted(Admission::Run(AttemptGuard::new(
+            attempt, unanswered,
+        ))))
+    }
+
+    fn refuse(&self, refusal: Refusal) -> Error {
+        refusal.into_error(self.context())
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context::new(self.key.clone(), self.settings.message)
+    }
+}
+
+impl Refusal {
+    fn into_error(self, context: Context) -> Error {
+        match self {
+            Self::InProgress {
+                running_for,
+                retry_after,
+            } => Error::InProgress {
+                context,
+                running_for,
+                retry_after,
+            },
+            Self::Duplicate => Error::Duplicate { context },
+            Self::Mismatch => Error::Mismatch { context },
+            Self::TokenRejected => Error::TokenRejected { context },
+            Self::OutcomeUnknown => Error::OutcomeUnknown { context },
+            Self::Refused => Error::Refused { context },
+            Self::NoResultStored => Error::ResultUnavailable {
+                context,
+                reason: "no result was stored".into(),
+            },
+            Self::Damaged => Error::Damaged { context },
+            Self::Late => StoreError::new(
+                StoreErrorKind::Unavailable,
+                "the claim could not be brought to the store in time",
+            )
+            .into(),
+        }
+    }
+}
+
+fn new_owner() -> Result<Owner, StoreError> {
+    let mut bytes = [0; 16];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(Owner::from_bytes(bytes)),
+        Err(error) => Err(StoreError::new(
+            StoreErrorKind::Unavailable,
+            "the operating system gave no random bytes for a new owner",
+        )
+        .with_source(error)),
+    }
+}

@@ -1,0 +1,144 @@
+//! How an engine is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Idempotency;
+use super::core::{Busy, Core, Counters, Sites};
+use super::heartbeat::Heartbeats;
+use super::wait::Waits;
+use crate::error::Error;
+use crate::policy::{EngineTimes, Policy, invalid};
+use crate::store::{ErasedStore, Store, check_namespace};
+
+/// Options of an engine. What a function's own policy says goes before them.
+#[must_use]
+pub struct Builder {
+    store: Box<dyn ErasedStore>,
+    namespace: String,
+    hash_keys: bool,
+    defaults: Policy,
+    times: EngineTimes,
+    max_result_bytes: usize,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("namespace", &self.namespace)
+            .field("defaults", &self.defaults)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    pub(super) fn new(store: impl Store) -> Self {
+        Self {
+            store: Box::new(store),
+            namespace: "idem".to_owned(),
+            hash_keys: false,
+            defaults: Policy::new(),
+            times: EngineTimes {
+                doubt: Duration::from_secs(7 * 24 * 3600),
+                limit: Duration::from_secs(2),
+            },
+            max_result_bytes: 1024 * 1024,
+        }
+    }
+
+    /// What stands before every key: 1 to 64 ASCII letters, digits, `_`, `.` and `-`. `idem`
+    /// unless said. Two services on one store need two.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self
+    }
+
+    /// Stores every key as a hash behind its prefix, so that the store shows no business values.
+    pub fn hash_keys(mut self) -> Self {
+        self.hash_keys = true;
+        self
+    }
+
+    /// How long a silent attempt keeps its record, where a function does not say: 30 s unless
+    /// said, never more than half of `expire` by itself.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.defaults = self.defaults.lease(lease);
+        self
+    }
+
+    /// How long a finished record is kept, where a function does not say: 24 h unless said.
+    pub fn expire(mut self, expire: Duration) -> Self {
+        self.defaults = self.defaults.expire(expire);
+        self
+    }
+
+    /// How long an outcome is held as unknown, if that is longer than `expire`: 7 days unless said.
+    pub fn doubt(mut self, doubt: Duration) -> Self {
+        self.times.doubt = doubt;
+        self
+    }
+
+    /// How long one store call may take, resend included: 2 s unless said.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.times.limit = limit;
+        self
+    }
+
+    /// The largest encoded result that is stored: 1 MiB unless said. A larger one is given to its
+    /// caller; duplicates get [`Error::ResultUnavailable`].
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.max_result_bytes = bytes;
+        self
+    }
+
+    /// What functions do not say themselves, all at once.
+    pub fn defaults(mut self, policy: Policy) -> Self {
+        self.defaults = policy;
+        self
+    }
+
+    /// Builds the engine. Needs no runtime and no answer of the store.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for a bad namespace, [`Error::InvalidPolicy`] for times that
+    /// contradict one another or can not be kept.
+    pub fn build(self) -> Result<Idempotency, Error> {
+        const LIMITS: std::ops::RangeInclusive<Duration> =
+            Duration::from_millis(10)..=Duration::from_secs(3600);
+        check_namespace(&self.namespace)?;
+        if !LIMITS.contains(&self.times.limit) {
+            return Err(invalid(format!(
+                "limit is {:?}; allowed is 10 ms to an hour",
+                self.times.limit
+            )));
+        }
+        if self.times.doubt > crate::policy::LONGEST_EXPIRE {
+            return Err(invalid(format!(
+                "doubt is {:?}; the longest is 30 years",
+                self.times.doubt
+            )));
+        }
+        self.defaults.settings(&Policy::new(), &self.times)?;
+        Ok(self.finish())
+    }
+
+    pub(super) fn finish(self) -> Idempotency {
+        let core = Core {
+            store: self.store,
+            clock: super::clock::StoreClock::default(),
+            namespace: self.namespace,
+            hash_keys: self.hash_keys,
+            defaults: self.defaults,
+            times: self.times,
+            max_result_bytes: self.max_result_bytes,
+            heartbeats: Arc::<Heartbeats>::default(),
+            waits: Waits::default(),
+            counters: Counters::default(),
+            busy: Busy::default(),
+            sites: Sites::default(),
+        };
+        Idempotency {
+            core: Arc::new(core),
+        }
+    }
+}

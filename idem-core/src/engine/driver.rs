@@ -1,0 +1,231 @@
+//! The one background thread of the process.
+//!
+//! Work that must outlive a call runs here: heartbeats, settles that go on, give-ups and abandons
+//! of dropped calls, subscriptions. So dropping a call never needs a runtime of the caller's, a
+//! body that blocks its thread does not starve its own renewal, and a runtime that ends (each test
+//! has its own) takes nothing of the engine with it.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use once_cell::sync::OnceCell;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::Notify;
+
+use crate::error::{StoreError, StoreErrorKind};
+
+static DRIVER: OnceCell<Driver> = OnceCell::new();
+
+struct Driver {
+    runtime: Handle,
+    alarms: Mutex<Alarms>,
+    earlier: Notify,
+}
+
+/// Wakers by the moment at which they are due.
+///
+/// A call that ends early removes its alarm but does not disturb the thread: the thread wakes at
+/// the moment it had in mind and looks again. So it is woken about once per limit, not per call.
+#[derive(Default)]
+struct Alarms {
+    due: BTreeMap<(Instant, u64), Waker>,
+    next_id: u64,
+    /// When the thread will look by itself.
+    looks_at: Option<Instant>,
+}
+
+/// Runs `job` on the background thread.
+pub(crate) fn spawn(job: impl Future<Output = ()> + Send + 'static) {
+    match driver() {
+        Ok(driver) => drop(driver.runtime.spawn(job)),
+        // A process that can not have one more thread can not be helped by a job for it; leases
+        // lapse by themselves.
+        Err(error) => tracing::error!(%error, "idempotency work was dropped"),
+    }
+}
+
+/// `future`, or `None` if it is not ready by `deadline`.
+///
+/// On the system's monotonic clock and on no runtime's timer, so that it also holds where that is
+/// paused, absent, or starved by a blocking body.
+pub(crate) async fn by<F: Future>(
+    deadline: Instant,
+    future: F,
+) -> Result<Option<F::Output>, StoreError> {
+    let mut future = pin!(future);
+    let mut alarm = Alarm {
+        driver: driver()?,
+        deadline,
+        id: None,
+    };
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(Some(output)));
+        }
+        if Instant::now() >= deadline {
+            return Poll::Ready(Ok(None));
+        }
+        alarm.set(context.waker());
+        Poll::Pending
+    })
+    .await
+}
+
+/// Waits until `moment`.
+pub(crate) async fn sleep_until(moment: Instant) -> Result<(), StoreError> {
+    by(moment, std::future::pending::<()>()).await.map(|_| ())
+}
+
+/// Waits for `pause`.
+pub(crate) async fn sleep(pause: Duration) -> Result<(), StoreError> {
+    sleep_until(Instant::now() + pause).await
+}
+
+fn driver() -> Result<&'static Driver, StoreError> {
+    DRIVER.get_or_try_init(start).map_err(|error| {
+        StoreError::new(
+            StoreErrorKind::Unavailable,
+            "the background thread can not be started",
+        )
+        .with_source(error)
+    })
+}
+
+fn start() -> std::io::Result<Driver> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let handle = runtime.handle().clone();
+    thread::Builder::new()
+        .name("idem".into())
+        .spawn(move || runtime.block_on(ring()))?;
+    Ok(Driver {
+        runtime: handle,
+        alarms: Mutex::default(),
+        earlier: Notify::new(),
+    })
+}
+
+/// The thread's own work: wakes what is due.
+async fn ring() {
+    let driver = DRIVER.wait();
+    loop {
+        let next = driver.wake_what_is_due();
+        let earlier = driver.earlier.notified();
+        match next {
+            Some(moment) => drop(tokio::time::timeout_at(moment.into(), earlier).await),
+            None => earlier.await,
+        }
+    }
+}
+
+impl Driver {
+    fn wake_what_is_due(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut alarms = self.alarms();
+        let later = alarms.due.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut alarms.due, later);
+        alarms.looks_at = alarms.due.keys().next().map(|(moment, _)| *moment);
+        let next = alarms.looks_at;
+        drop(alarms);
+        due.into_values().for_each(Waker::wake);
+        next
+    }
+
+    fn alarms(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Alarm {
+    driver: &'static Driver,
+    deadline: Instant,
+    id: Option<u64>,
+}
+
+impl Alarm {
+    fn set(&mut self, waker: &Waker) {
+        let mut alarms = self.driver.alarms();
+        let id = *self.id.get_or_insert_with(|| {
+            alarms.next_id += 1;
+            alarms.next_id
+        });
+        match alarms.due.entry((self.deadline, id)) {
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                entry.get_mut().clone_from(waker);
+            }
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(waker.clone());
+            }
+        }
+        if alarms.looks_at.is_none_or(|moment| self.deadline < moment) {
+            alarms.looks_at = Some(self.deadline);
+            drop(alarms);
+            self.driver.earlier.notify_one();
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.driver.alarms().due.remove(&(self.deadline, id));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_needs_no_runtime_of_the_caller() {
+        let begin = Instant::now();
+        let deadline = begin + Duration::from_millis(20);
+        let waited = block_on_without_a_runtime(by(deadline, std::future::pending::<()>()));
+        assert!(waited.unwrap().is_none());
+        assert!(begin.elapsed() >= Duration::from_millis(20));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_paused_test_clock_does_not_stop_it() {
+        sleep(Duration::from_millis(5)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_ready_is_given_at_once_and_leaves_no_alarm() {
+        let far = Instant::now() + Duration::from_secs(3600);
+        assert_eq!(by(far, async { 7 }).await.unwrap(), Some(7));
+        let slow = by(far, tokio::task::yield_now()).await.unwrap();
+        assert!(slow.is_some());
+        assert!(
+            !driver()
+                .unwrap()
+                .alarms()
+                .due
+                .keys()
+                .any(|(moment, _)| *moment == far)
+        );
+    }
+
+    fn block_on_without_a_runtime<F: Future>(future: F) -> F::Output {
+        struct Unpark(thread::Thread);
+        impl std::task::Wake for Unpark {
+            fn wake(self: std::sync::Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Waker::from(std::sync::Arc::new(Unpark(thread::current())));
+        let mut future = pin!(future);
+        loop {
+            let mut context = std::task::Context::from_waker(&waker);
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            thread::park();
+        }
+    }
+}

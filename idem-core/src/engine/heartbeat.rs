@@ -1,0 +1,191 @@
+//! Renewal of live attempts, batched per store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::ask::Asked;
+use super::core::Core;
+use super::driver;
+use crate::attempt::Attempt;
+use crate::record::RenewReply;
+
+/// Live attempts, and when each wants attention.
+///
+/// As with the driver's alarms, an attempt that ends early leaves the task alone: it wakes when it
+/// meant to and looks again.
+#[derive(Debug, Default)]
+pub(crate) struct Heartbeats {
+    live: Mutex<Live>,
+    earlier: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    attempts: HashMap<u64, Pulse>,
+    next_id: u64,
+    /// When the task will look by itself.
+    looks_at: Option<Instant>,
+    is_running: bool,
+}
+
+#[derive(Debug)]
+struct Pulse {
+    attempt: Attempt,
+    due: Instant,
+}
+
+/// What is due so soon goes along in one batch.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+impl Heartbeats {
+    /// Renews `attempt` until it is [removed](Self::remove) under the number given.
+    pub(crate) fn add(&self, core: &Arc<Core>, attempt: &Attempt) -> u64 {
+        let due = attempt.renew_at();
+        let mut live = self.live();
+        live.next_id += 1;
+        let id = live.next_id;
+        live.attempts.insert(
+            id,
+            Pulse {
+                attempt: attempt.clone(),
+                due,
+            },
+        );
+        let starts = !std::mem::replace(&mut live.is_running, true);
+        let is_earlier = live.looks_at.is_none_or(|moment| due < moment);
+        if is_earlier {
+            live.looks_at = Some(due);
+        }
+        drop(live);
+        if starts {
+            driver::spawn(beat(core.heartbeats.clone(), Arc::downgrade(core)));
+        } else if is_earlier {
+            self.earlier.notify_one();
+        }
+        id
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        let removed = self.live().attempts.remove(&id);
+        drop(removed);
+    }
+
+    /// The attempts that are live now.
+    pub(crate) fn attempts(&self) -> Vec<Attempt> {
+        self.live()
+            .attempts
+            .values()
+            .map(|pulse| pulse.attempt.clone())
+            .collect()
+    }
+
+    /// Ends the task: there is no engine any more.
+    pub(crate) fn end(&self) {
+        self.earlier.notify_one();
+    }
+
+    /// The attempts that are due, each set to be asked again soon in case no answer comes, and
+    /// when to look next.
+    fn take_due(&self, now: Instant) -> (Vec<(u64, Attempt)>, Option<Instant>) {
+        let mut live = self.live();
+        let is_time = live.attempts.values().any(|pulse| pulse.due <= now);
+        let mut due = Vec::new();
+        for (id, pulse) in &mut live.attempts {
+            if is_time && pulse.due <= now + TOGETHER {
+                due.push((*id, pulse.attempt.clone()));
+                pulse.due = now + pulse.attempt.retry_pause();
+                if !pulse.attempt.is_lost() {
+                    // Not later than the moment at which it has to count itself lost.
+                    pulse.due = pulse.due.min(pulse.attempt.safe_until()).max(now);
+                }
+            }
+        }
+        live.looks_at = live.attempts.values().map(|pulse| pulse.due).min();
+        (due, live.looks_at)
+    }
+
+    fn answered(&self, id: u64) {
+        if let Some(pulse) = self.live().attempts.get_mut(&id) {
+            pulse.due = pulse.attempt.renew_at();
+        }
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
+    loop {
+        let now = Instant::now();
+        let (due, next) = heartbeats.take_due(now);
+        let Some(core) = core.upgrade() else { return };
+        let (lost, due): (Vec<_>, Vec<_>) = due
+            .into_iter()
+            .partition(|(_, attempt)| attempt.safe_until() <= now);
+        lost.iter().for_each(|(_, attempt)| attempt.lose());
+        // A lost attempt still asks: at hold its record is most likely its own.
+        let batch: Vec<_> = due.into_iter().chain(lost).collect();
+        if !batch.is_empty() {
+            driver::spawn(renew(core.clone(), batch));
+        }
+        drop(core);
+        let earlier = heartbeats.earlier.notified();
+        let slept = match next {
+            Some(moment) => driver::by(moment, earlier).await.map(|_| ()),
+            None => {
+                earlier.await;
+                Ok(())
+            }
+        };
+        if slept.is_err() {
+            return;
+        }
+    }
+}
+
+async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
+    let limit = core.times.limit;
+    let Some(not_after) = core.clock.not_after(limit) else {
+        return;
+    };
+    let sent = Instant::now();
+    let operations: Vec<_> = batch
+        .iter()
+        .map(|(_, attempt)| {
+            let mut renewal = attempt.renewal(false);
+            renewal.not_after = not_after;
+            (attempt.inner().store_key.clone(), renewal)
+        })
+        .collect();
+    let answers = driver::by(sent + limit, core.store.renew_all(&operations)).await;
+    let answers = match answers {
+        Ok(Some(answers)) => answers,
+        Ok(None) | Err(_) => {
+            tracing::warn!(attempts = batch.len(), "heartbeats got no answer");
+            return;
+        }
+    };
+    for ((id, attempt), answer) in batch.iter().zip(answers) {
+        match answer {
+            Ok(answer) => {
+                core.clock.hear(answer.now);
+                let asked = Asked {
+                    reply: answer.reply,
+                    now: answer.now,
+                    sent,
+                };
+                attempt.hear_renewal(&asked, false);
+                if matches!(asked.reply, RenewReply::Renewed { .. }) {
+                    core.heartbeats.answered(*id);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(key = ?attempt.inner().store_key, %error, "a heartbeat failed");
+            }
+        }
+    }
+}

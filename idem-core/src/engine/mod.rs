@@ -1,0 +1,286 @@
+//! The engine: admission, execution, and what goes on behind a call.
+//!
+//! A call is admitted ([`admit`]: claim, [`decide`], perhaps [`wait`] and claim again), then its
+//! body [runs](run) and its record is settled. A [`guard`] owns the attempt in between: dropped at
+//! any moment, it tells the store what that moment means. What outlives the call runs on the
+//! [`driver`]. No concrete store is named here; no store knows a policy.
+
+mod admit;
+pub(crate) mod ask;
+mod builder;
+mod clock;
+pub(crate) mod core;
+mod decide;
+mod driver;
+mod guard;
+mod heartbeat;
+mod operate;
+pub(crate) mod run;
+mod wait;
+
+pub use builder::Builder;
+pub use core::{Counts, Site};
+pub use operate::{Changes, Done, Forget, NotDone, RecordView, Records, Verdict};
+pub use run::Recovered;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use once_cell::sync::OnceCell;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use self::admit::{Admission, Request};
+use self::core::Core;
+use self::run::Admitted;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::observe::{self, Outcome};
+use crate::policy::{OnMissingKey, Policy, invalid};
+use crate::results::Results;
+use crate::store::{Finding, MemoryStore, Store};
+
+static INSTALLED: OnceCell<Idempotency> = OnceCell::new();
+
+tokio::task_local! {
+    static SCOPED: Idempotency;
+}
+
+/// An engine: a store, a namespace and defaults.
+///
+/// Clones are cheap and share everything. Building one needs no runtime, and it belongs to none:
+/// it may be used from many, one after the other or at once.
+///
+/// # Examples
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), idem_core::Error> {
+/// use idem_core::{Idempotency, Key, Policy};
+///
+/// let idem = Idempotency::memory();
+/// let pay = || idem.run(Key::new("order:pay", "A-1").unwrap(), Policy::new(), async || {
+///     Ok::<_, idem_core::Error>("receipt 1".to_string())
+/// });
+/// assert_eq!(pay().await?, "receipt 1");
+/// assert_eq!(pay().await?, "receipt 1"); // replayed
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    core: Arc<Core>,
+}
+
+impl AsRef<Self> for Idempotency {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl Idempotency {
+    /// An engine over records in this process: for development, tests, and services that are one
+    /// process by design.
+    #[must_use]
+    pub fn memory() -> Self {
+        Builder::new(MemoryStore::new()).finish()
+    }
+
+    /// An engine over `store`, with options.
+    pub fn builder(store: impl Store) -> Builder {
+        Builder::new(store)
+    }
+
+    /// Makes this the engine of every annotated function that names none.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPolicy`] if one was installed before; that one stays.
+    pub fn install(&self) -> Result<(), Error> {
+        INSTALLED.set(self.clone()).map_err(|_| {
+            invalid("an engine is installed already; install one per process, or use `scope`")
+        })
+    }
+
+    /// The engine for the running task: the innermost [`scope`](Self::scope), or the installed one.
+    ///
+    /// # Errors
+    /// [`Error::NotInstalled`] without either.
+    pub fn current() -> Result<Self, Error> {
+        SCOPED
+            .try_with(Clone::clone)
+            .ok()
+            .or_else(|| INSTALLED.get().cloned())
+            .ok_or(Error::NotInstalled)
+    }
+
+    /// Runs `future` with this as the engine of every annotated function in it: for tests. Tasks
+    /// that it spawns do not see it.
+    pub async fn scope<F: Future>(&self, future: F) -> F::Output {
+        SCOPED.scope(self.clone(), future).await
+    }
+
+    /// Runs `body` once for `key`, and gives its result to every caller with that key: the form
+    /// for programs of what `#[idempotent]` writes.
+    ///
+    /// # Errors
+    /// What the body returns, and [`Error`] as `E` wherever the guard does not let it run.
+    ///
+    /// # Cancel safety
+    /// Dropped before the body began, nothing happened. Dropped in the body, the record is
+    /// abandoned: see [`on_abandoned`](Policy::hold_abandoned). Dropped while settling, the settle
+    /// goes on in the background.
+    ///
+    /// # Concurrent calls on the same key
+    /// One runs; the others get [`Error::InProgress`], or wait where the policy says so.
+    pub async fn run<T, E, F>(
+        &self,
+        key: Key,
+        policy: Policy,
+        body: impl FnOnce() -> F,
+    ) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
+        self.run_with(key, policy, Results::stored(), None, body)
+            .await
+    }
+
+    /// [`run`](Self::run) with a say in how results travel, and a hash of the payload that has to
+    /// be equal for one key.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub async fn run_with<T, E, F>(
+        &self,
+        key: Key,
+        policy: Policy,
+        results: Results<T, E>,
+        fingerprint: Option<Fingerprint>,
+        body: impl FnOnce() -> F,
+    ) -> Result<T, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
+        match self.admit(Ok(key), policy, results, fingerprint).await {
+            Ok(admitted) => admitted.execute(results, Box::pin(body())).await,
+            Err(answer) => answer,
+        }
+    }
+
+    /// Asks whether the body may run; `Err` is the caller's answer if not.
+    pub(crate) async fn admit<T, E: From<Error>>(
+        &self,
+        key: Result<Key, Error>,
+        policy: Policy,
+        results: Results<T, E>,
+        fingerprint: Option<Fingerprint>,
+    ) -> Result<Admitted, Result<T, E>> {
+        let core = &self.core;
+        let refused = |error: Error| {
+            observe::report(Outcome::Refused);
+            Err(error.into())
+        };
+        let key = match key {
+            Ok(key) if core.hash_keys => key.hashed(),
+            Ok(key) => key,
+            Err(Error::MissingKey { .. })
+                if policy.missing_key(&core.defaults) == OnMissingKey::Run =>
+            {
+                return Ok(Admitted::Keyless);
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        let settings = match policy.settings(&core.defaults, &core.times) {
+            Ok(settings) => settings,
+            Err(error) => return Err(refused(error)),
+        };
+        let request = Request {
+            core,
+            key,
+            fingerprint,
+            settings,
+        };
+        let (decoded, waited) = match request.admit().await {
+            Ok(Admission::Run(guard)) => return Ok(Admitted::Guarded(guard)),
+            Ok(Admission::Unguarded(guard)) => return Ok(Admitted::Unguarded(guard)),
+            Ok(Admission::Replay { result, waited }) => (results.decode(&result).map(Ok), waited),
+            Ok(Admission::ReplayError { error, waited }) => {
+                (results.decode_error(&error).map(Err), waited)
+            }
+            Err(error) => return Err(refused(error)),
+        };
+        Err(match decoded {
+            Ok(result) => {
+                observe::report(if waited {
+                    Outcome::Waited
+                } else {
+                    Outcome::Replayed
+                });
+                result
+            }
+            Err(reason) => refused(Error::ResultUnavailable {
+                context: request.context(),
+                reason,
+            }),
+        })
+    }
+
+    /// Refuses a second function with the prefix of a first.
+    pub(crate) fn check_site(&self, site: &Site) -> Result<(), Error> {
+        self.core.sites.check(site)
+    }
+
+    /// What an operator should know happened since the engine was built.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.core.counters.read()
+    }
+
+    /// The namespace before every key.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.core.namespace
+    }
+
+    /// Reports a store set-up in which records can vanish or answers can lie; empty if all is well.
+    ///
+    /// # Errors
+    /// [`Error::Store`] if the store gave no answer.
+    pub async fn check(&self) -> Result<Vec<Finding>, Error> {
+        Ok(self.core.within_limit(self.core.store.check()).await?)
+    }
+
+    /// Refuses to go on with a store on which [`check`](Self::check) finds something.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPolicy`] naming each finding; [`Error::Store`] if there was no answer.
+    pub async fn strict(self) -> Result<Self, Error> {
+        let findings = self.check().await?;
+        if findings.is_empty() {
+            return Ok(self);
+        }
+        let details: Vec<_> = findings.into_iter().map(|finding| finding.detail).collect();
+        Err(invalid(format!(
+            "the store can lose records: {}",
+            details.join("; ")
+        )))
+    }
+
+    /// For the end of a process: waits until no attempt and no settle is under way, at most
+    /// `timeout`; then stops the bodies that still run and lets their records say so. Stop taking
+    /// new requests first. Returns how many attempts had to be stopped.
+    ///
+    /// # Cancel safety
+    /// Can be dropped and called again.
+    pub async fn drain(&self, timeout: Duration) -> usize {
+        let busy = &self.core.busy;
+        let _ = driver::by(Instant::now() + timeout, busy.until_idle()).await;
+        let left = self.core.heartbeats.attempts();
+        left.iter().for_each(crate::attempt::Attempt::stop);
+        let told = self.core.times.limit * 2;
+        let _ = driver::by(Instant::now() + told, busy.until_idle()).await;
+        left.len()
+    }
+}

@@ -1,0 +1,273 @@
+//! Running a body that was admitted, and settling what became of it.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use bytes::Bytes;
+
+use super::core::{Core, Counters};
+use super::guard::{AttemptGuard, UnguardedGuard};
+use crate::attempt::Attempt;
+use crate::error::{Error, StoreError};
+use crate::observe::{self, Outcome as Observed};
+use crate::policy::{OnDuplicate, OnError, Settings};
+use crate::record::{Current, Outcome, SettleReply};
+use crate::results::Results;
+
+/// What somebody found out about an attempt that died after its checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered<T> {
+    /// It happened, with this result: settled without running the body.
+    Done(T),
+    /// It did not happen **and can not happen any more**: the body runs.
+    NotDone,
+    /// Nobody can say yet: the outcome stays unknown.
+    Unknown,
+}
+
+/// How a body ended.
+enum Ended<R> {
+    Returned(R),
+    Panicked(Box<dyn Any + Send>),
+    /// The record was lost, and the body was dropped.
+    Stopped,
+}
+
+/// A body that may run.
+pub(crate) enum Admitted {
+    Guarded(AttemptGuard),
+    Unguarded(UnguardedGuard),
+    /// Without a key there is nothing to guard.
+    Keyless,
+}
+
+impl Admitted {
+    pub(crate) async fn execute<T, E, F>(
+        self,
+        results: Results<T, E>,
+        body: Pin<Box<F>>,
+    ) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        match self {
+            Self::Guarded(guard) => execute(guard, results, body).await,
+            Self::Unguarded(guard) => {
+                let result = body.await;
+                observe::report(Observed::Unguarded);
+                let outcome = outcome_of(&result, results, guard.core(), guard.settings());
+                guard.settle(outcome);
+                result
+            }
+            Self::Keyless => {
+                let result = body.await;
+                observe::report(Observed::Unguarded);
+                result
+            }
+        }
+    }
+}
+
+async fn execute<T, E, F>(
+    mut guard: AttemptGuard,
+    results: Results<T, E>,
+    body: Pin<Box<F>>,
+) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
+    let attempt = guard.attempt().clone();
+    guard.begin();
+    match run(&attempt, body).await {
+        Ended::Returned(result) => {
+            observe::report(Observed::Executed);
+            let inner = attempt.inner();
+            let outcome = outcome_of(&result, results, &inner.core, &inner.settings);
+            let settled = guard.settle(outcome).await;
+            match result {
+                Ok(value) => after_success(&attempt, results, value, settled),
+                Err(error) => {
+                    say_unless_settled(&attempt, &settled);
+                    Err(error)
+                }
+            }
+        }
+        Ended::Panicked(payload) => {
+            say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
+            resume_unwind(payload)
+        }
+        Ended::Stopped => {
+            drop(guard);
+            Err(Error::LeaseLost {
+                context: attempt.context(),
+            }
+            .into())
+        }
+    }
+}
+
+/// Asks `recover` what the attempt before has done: `Ok` gives the guard back for the body to run,
+/// `Err` is the caller's answer.
+pub(crate) async fn recover<T, E, RE, F>(
+    mut guard: AttemptGuard,
+    results: Results<T, E>,
+    recover: Pin<Box<F>>,
+) -> Result<AttemptGuard, Result<T, E>>
+where
+    F: Future<Output = Result<Recovered<T>, RE>>,
+    E: From<Error>,
+{
+    let attempt = guard.attempt().clone();
+    guard.begin();
+    match run(&attempt, recover).await {
+        Ended::Returned(Ok(Recovered::NotDone)) => Ok(guard),
+        Ended::Returned(Ok(Recovered::Done(value))) => {
+            observe::report(Observed::Recovered);
+            let inner = attempt.inner();
+            let result = Ok(value);
+            let outcome = outcome_of(&result, results, &inner.core, &inner.settings);
+            let settled = guard.settle(outcome).await;
+            Err(result.and_then(|value| after_success(&attempt, results, value, settled)))
+        }
+        Ended::Returned(Ok(Recovered::Unknown) | Err(_)) => {
+            say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
+            Err(Err(Error::OutcomeUnknown {
+                context: attempt.context(),
+            }
+            .into()))
+        }
+        Ended::Panicked(payload) => {
+            say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
+            resume_unwind(payload)
+        }
+        Ended::Stopped => {
+            drop(guard);
+            Err(Err(Error::LeaseLost {
+                context: attempt.context(),
+            }
+            .into()))
+        }
+    }
+}
+
+/// Polls `body` as `attempt` until it ends, or has to.
+async fn run<F: Future>(attempt: &Attempt, mut body: Pin<Box<F>>) -> Ended<F::Output> {
+    let mut stop = pin!(attempt.must_stop());
+    let polling = poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context))) {
+            Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
+            Ok(Poll::Pending) => {}
+            Err(payload) => return Poll::Ready(Ended::Panicked(payload)),
+        }
+        stop.as_mut().poll(context).map(|()| Ended::Stopped)
+    });
+    attempt.scope(polling).await
+}
+
+/// How the record is to end after this result.
+fn outcome_of<T, E>(
+    result: &Result<T, E>,
+    results: Results<T, E>,
+    core: &Core,
+    settings: &Settings,
+) -> Outcome {
+    match result {
+        Ok(_) if settings.forget => Outcome::SuccessForget,
+        Ok(_) if settings.on_duplicate == OnDuplicate::Reject => Outcome::Success(None),
+        Ok(value) => Outcome::Success(storable(results.encode(value), core)),
+        Err(error) => match results.meaning(error) {
+            OnError::Fail => Outcome::Failed,
+            OnError::Release => Outcome::Release,
+            OnError::Abandon => Outcome::Abandon,
+            // An error that can not be stored can not be final either; what it means for the
+            // effects is not known.
+            OnError::Replay => storable(results.encode_error(error), core)
+                .map_or(Outcome::Abandon, Outcome::FailedWith),
+        },
+    }
+}
+
+/// The bytes to store, if there are any and they fit.
+fn storable<X: std::fmt::Display>(encoded: Option<Result<Bytes, X>>, core: &Core) -> Option<Bytes> {
+    let why = match encoded? {
+        Ok(bytes) if bytes.len() <= core.max_result_bytes => return Some(bytes),
+        Ok(bytes) => {
+            format!(
+                "it takes {} bytes, the limit is {}",
+                bytes.len(),
+                core.max_result_bytes
+            )
+        }
+        Err(error) => error.to_string(),
+    };
+    Counters::add(&core.counters.result_not_stored);
+    tracing::error!(%why, "a result is not stored; duplicates will get ResultUnavailable");
+    None
+}
+
+/// What the caller gets for a body that returned `value`.
+fn after_success<T, E: From<Error>>(
+    attempt: &Attempt,
+    results: Results<T, E>,
+    value: T,
+    settled: Result<SettleReply, StoreError>,
+) -> Result<T, E> {
+    say_unless_settled(attempt, &settled);
+    let Ok(SettleReply::Superseded { current }) = settled else {
+        return Ok(value);
+    };
+    let context = attempt.context();
+    let Current::Success { result } = current else {
+        return Err(Error::LeaseLost { context }.into());
+    };
+    if attempt.inner().settings.on_duplicate == OnDuplicate::Reject {
+        return Err(Error::Duplicate { context }.into());
+    }
+    let reason = match result {
+        Some(bytes) => match results.decode(&bytes) {
+            Ok(winner) => {
+                observe::report(Observed::Replayed);
+                return Ok(winner);
+            }
+            Err(reason) => reason,
+        },
+        None => "no result was stored".into(),
+    };
+    Err(Error::ResultUnavailable { context, reason }.into())
+}
+
+fn say_unless_settled(attempt: &Attempt, settled: &Result<SettleReply, StoreError>) {
+    let key = &attempt.inner().store_key;
+    match settled {
+        Ok(SettleReply::Settled | SettleReply::Adopted) => {}
+        Ok(SettleReply::Superseded { .. }) => {
+            tracing::error!(
+                ?key,
+                "an attempt ended after its record had gone to somebody else"
+            );
+        }
+        Ok(SettleReply::Damaged) => {
+            tracing::error!(
+                ?key,
+                "an attempt ended and found foreign bytes in place of its record"
+            );
+        }
+        Ok(SettleReply::Late) => say_unconfirmed(attempt, "every send was found late"),
+        Err(error) => say_unconfirmed(attempt, &error.to_string()),
+    }
+}
+
+fn say_unconfirmed(attempt: &Attempt, why: &str) {
+    let inner = attempt.inner();
+    Counters::add(&inner.core.counters.unconfirmed);
+    tracing::error!(
+        key = ?inner.store_key,
+        why,
+        "unconfirmed: the caller has its result before the store knows; the settle goes on"
+    );
+}

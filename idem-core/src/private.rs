@@ -1,0 +1,169 @@
+//! What generated code calls. Not a public interface: it changes with the macro.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde::Serialize;
+
+use crate::engine::Idempotency;
+use crate::engine::run::{self, Admitted as Admission};
+use crate::error::{Error, StoreError, StoreErrorKind};
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::observe::{self, Outcome, observe};
+
+pub use crate::engine::{Recovered, Site};
+pub use crate::key::KeyBuilder;
+pub use crate::policy::{OnError, Policy};
+pub use crate::results::Results;
+
+/// One call of an annotated function.
+#[derive(Debug)]
+pub struct Call<T, E> {
+    site: &'static Site,
+    policy: Policy,
+    engine: Option<Idempotency>,
+    results: Results<T, E>,
+    fingerprint: Result<Option<Fingerprint>, Error>,
+}
+
+impl<T, E> Call<T, E> {
+    /// A call of the function at `site`.
+    #[must_use]
+    pub fn new(
+        site: &'static Site,
+        policy: Policy,
+        engine: Option<&Idempotency>,
+        results: Results<T, E>,
+    ) -> Self {
+        Self {
+            site,
+            policy,
+            engine: engine.cloned(),
+            results,
+            fingerprint: Ok(None),
+        }
+    }
+
+    /// With a payload that has to be equal for one key.
+    pub fn fingerprint(&mut self, payload: &(impl Serialize + ?Sized)) {
+        self.fingerprint = Fingerprint::of(payload).map(Some);
+    }
+}
+
+/// Whether the body may run.
+#[derive(Debug)]
+pub enum Admitted<T, E> {
+    /// No: this is the caller's answer.
+    Answer(Result<T, E>),
+    /// Yes.
+    Run(Run<T, E>),
+}
+
+/// A body that may run.
+pub struct Run<T, E> {
+    admitted: Admission,
+    results: Results<T, E>,
+}
+
+impl<T, E> std::fmt::Debug for Run<T, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run").finish_non_exhaustive()
+    }
+}
+
+/// Asks whether the body of `call` may run for `key`.
+pub async fn admit<T, E: From<Error>>(call: Call<T, E>, key: KeyBuilder) -> Admitted<T, E> {
+    // Boxed, so that an annotated function's future grows by a pointer and not by all of this.
+    match Box::pin(ask(&call, key.finish())).await {
+        Ok(admitted) => Admitted::Run(Run {
+            admitted,
+            results: call.results,
+        }),
+        Err(answer) => Admitted::Answer(answer),
+    }
+}
+
+async fn ask<T, E: From<Error>>(
+    call: &Call<T, E>,
+    key: Result<Key, Error>,
+) -> Result<Admission, Result<T, E>> {
+    let checked = || {
+        let engine = call.engine.clone().map_or_else(Idempotency::current, Ok)?;
+        engine.check_site(call.site)?;
+        Ok((engine, call.fingerprint.clone()?))
+    };
+    match checked() {
+        Ok((engine, fingerprint)) => {
+            engine
+                .admit(key, call.policy, call.results, fingerprint)
+                .await
+        }
+        Err(error) => {
+            observe::report(Outcome::Refused);
+            Err(Err(Error::into(error)))
+        }
+    }
+}
+
+impl<T, E: From<Error>> Run<T, E> {
+    /// If an attempt before died after its checkpoint, asks `recover` what became of it.
+    pub async fn recover<RE, F>(self, recover: impl FnOnce() -> Pin<Box<F>>) -> Admitted<T, E>
+    where
+        F: Future<Output = Result<Recovered<T>, RE>>,
+    {
+        let Self { admitted, results } = self;
+        match admitted {
+            Admission::Guarded(guard) if guard.attempt().is_in_doubt() => {
+                match Box::pin(run::recover(guard, results, recover())).await {
+                    Ok(guard) => Admitted::Run(Self {
+                        admitted: Admission::Guarded(guard),
+                        results,
+                    }),
+                    Err(answer) => Admitted::Answer(answer),
+                }
+            }
+            admitted => Admitted::Run(Self { admitted, results }),
+        }
+    }
+
+    /// Runs the body here.
+    pub async fn execute<F>(self, body: Pin<Box<F>>) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        Box::pin(self.admitted.execute(self.results, body)).await
+    }
+
+    /// Runs the body in a task of its own, so that a caller who goes away can not cancel it.
+    pub async fn execute_detached<F>(self, body: Pin<Box<F>>) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let run = self.admitted.execute(self.results, body);
+        match tokio::spawn(observe(run)).await {
+            Ok((result, outcome)) => {
+                if let Some(outcome) = outcome {
+                    observe::report(outcome);
+                }
+                result
+            }
+            Err(error) => match error.try_into_panic() {
+                Ok(payload) => std::panic::resume_unwind(payload),
+                // The runtime went down under it: the record is abandoned.
+                Err(error) => Err(task_ended(error).into()),
+            },
+        }
+    }
+}
+
+fn task_ended(error: tokio::task::JoinError) -> Error {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the runtime ended while the body ran",
+    )
+    .with_source(error)
+    .into()
+}
