@@ -94,7 +94,7 @@ pub struct Policy {
 pub const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The longest retention: about thirty years.
-pub const LONGEST_EXPIRE: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+pub const LONGEST_EXPIRE: Duration = Duration::from_hours(30 * 365 * 24);
 
 impl Policy {
     /// Nothing said.
@@ -239,7 +239,7 @@ impl Policy {
         let expire = self
             .expire
             .or(defaults.expire)
-            .unwrap_or(Duration::from_secs(24 * 3600));
+            .unwrap_or(Duration::from_hours(24));
         let lease = lease(
             self.lease
                 .or(defaults.lease.filter(|lease| *lease <= expire)),
@@ -322,10 +322,6 @@ pub(crate) struct EngineTimes {
 
 /// A policy with nothing left open.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent options, as written"
-)]
 pub(crate) struct Settings {
     pub(crate) terms: Terms,
     /// How long to wait for a live attempt elsewhere; `None` is not at all.
@@ -383,10 +379,10 @@ mod tests {
     #[test]
     fn what_a_function_does_not_say_the_engine_says() {
         let engine = Policy::new()
-            .expire(Duration::from_secs(60))
+            .expire(Duration::from_mins(1))
             .rerun_abandoned();
         let settings = Policy::new().settings(&engine, &TIMES).unwrap();
-        assert_eq!(settings.terms.expire, Duration::from_secs(60));
+        assert_eq!(settings.terms.expire, Duration::from_mins(1));
         assert_eq!(settings.on_abandoned, OnAbandoned::Rerun);
         let settings = Policy::new()
             .hold_abandoned()

@@ -47,14 +47,14 @@ impl Request<'_> {
     pub(crate) async fn admit(&self) -> Result<Admission, Error> {
         let store_key = StoreKey::within(&self.core.namespace, &self.key);
         let waits_until = self.settings.wait.map(|wait| Instant::now() + wait);
-        let mut waiter: Option<Waiter> = None;
+        let mut place: Option<Waiter> = None;
         let mut was_closed = false;
         loop {
             let decision = match self.claim(&store_key).await? {
                 Answer::Admitted(admission) => return Ok(admission),
                 Answer::Not(decision) => decision,
             };
-            let waited = waiter.is_some();
+            let waited = place.is_some();
             match decision {
                 Decision::Replay(result) => return Ok(Admission::Replay { result, waited }),
                 Decision::ReplayError(error) => {
@@ -73,7 +73,7 @@ impl Request<'_> {
                             retry_after,
                         }));
                     }
-                    self.wait(&store_key, &mut waiter, lease_left, until).await;
+                    self.wait(&store_key, &mut place, lease_left, until).await;
                 }
                 Decision::ClaimAnew if !was_closed => was_closed = true,
                 // A new attempt that was closed as well, or a grant that nobody guards: no answer
@@ -87,14 +87,14 @@ impl Request<'_> {
     async fn wait(
         &self,
         key: &StoreKey,
-        waiter: &mut Option<Waiter>,
+        place: &mut Option<Waiter>,
         lease_left: Duration,
         until: Instant,
     ) {
-        match waiter {
+        match place {
             None => {
                 let lease = self.settings.terms.lease;
-                *waiter = Some(Waiter::join(self.core, key, lease, until).await);
+                *place = Some(Waiter::join(self.core, key, lease, until).await);
             }
             Some(waiter) => waiter.changed(until.min(Instant::now() + lease_left)).await,
         }

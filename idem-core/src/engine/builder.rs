@@ -39,7 +39,7 @@ impl Builder {
             hash_keys: false,
             defaults: Policy::new(),
             times: EngineTimes {
-                doubt: Duration::from_secs(7 * 24 * 3600),
+                doubt: Duration::from_hours(7 * 24),
                 limit: Duration::from_secs(2),
             },
             max_result_bytes: 1024 * 1024,
@@ -104,7 +104,7 @@ impl Builder {
     /// contradict one another or can not be kept.
     pub fn build(self) -> Result<Idempotency, Error> {
         const LIMITS: std::ops::RangeInclusive<Duration> =
-            Duration::from_millis(10)..=Duration::from_secs(3600);
+            Duration::from_millis(10)..=Duration::from_hours(1);
         check_namespace(&self.namespace)?;
         if !LIMITS.contains(&self.times.limit) {
             return Err(invalid(format!(

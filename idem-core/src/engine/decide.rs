@@ -83,7 +83,7 @@ mod tests {
 
     fn settings(policy: Policy) -> Settings {
         let times = EngineTimes {
-            doubt: Duration::from_secs(60),
+            doubt: Duration::from_mins(1),
             limit: Duration::from_secs(2),
         };
         policy.settings(&Policy::new(), &times).unwrap()
@@ -131,12 +131,12 @@ mod tests {
 
     #[test]
     fn a_duplicate_is_replayed_or_refused_as_configured() {
-        let reply = ClaimReply::Completed {
+        let completed = ClaimReply::Completed {
             result: Some(Bytes::from_static(b"1")),
         };
-        let replay = decide(reply.clone(), NOW, &settings(Policy::new()));
+        let replay = decide(completed.clone(), NOW, &settings(Policy::new()));
         assert_eq!(replay, Decision::Replay(Bytes::from_static(b"1")));
-        let reject = decide(reply, NOW, &settings(Policy::new().reject_duplicates()));
+        let reject = decide(completed, NOW, &settings(Policy::new().reject_duplicates()));
         assert_eq!(reject, Decision::Refuse(Refusal::Duplicate));
     }
 

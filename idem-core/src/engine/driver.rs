@@ -197,7 +197,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_ready_is_given_at_once_and_leaves_no_alarm() {
-        let far = Instant::now() + Duration::from_secs(3600);
+        let far = Instant::now() + Duration::from_hours(1);
         assert_eq!(by(far, async { 7 }).await.unwrap(), Some(7));
         let slow = by(far, tokio::task::yield_now()).await.unwrap();
         assert!(slow.is_some());

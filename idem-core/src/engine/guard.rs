@@ -49,11 +49,11 @@ impl<'a> ClaimGuard<'a> {
         let guard = UnguardedGuard {
             core: self.core.clone(),
             key: self.key.clone(),
-            settle: Some(Settle {
+            settle: Some(Box::new(Settle {
                 outcome: Outcome::Abandon,
                 ..settle
-            }),
-            settings,
+            })),
+            settings: Box::new(settings),
             until: self.unanswered.until(),
             busy: Some(BusyToken::new(self.core)),
         };
@@ -91,8 +91,8 @@ fn give_up(owner: Owner, terms: Terms) -> Settle {
 pub(crate) struct UnguardedGuard {
     core: Arc<Core>,
     key: StoreKey,
-    settle: Option<Settle>,
-    settings: Settings,
+    settle: Option<Box<Settle>>,
+    settings: Box<Settings>,
     until: Option<StoreTime>,
     busy: Option<BusyToken>,
 }
@@ -117,7 +117,7 @@ impl UnguardedGuard {
 impl Drop for UnguardedGuard {
     fn drop(&mut self) {
         if let Some(settle) = self.settle.take() {
-            let job = go_on(self.core.clone(), self.key.clone(), settle, self.until);
+            let job = go_on(self.core.clone(), self.key.clone(), *settle, self.until);
             in_background(job, self.busy.take());
         }
     }

@@ -126,7 +126,9 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         let (lost, due): (Vec<_>, Vec<_>) = due
             .into_iter()
             .partition(|(_, attempt)| attempt.safe_until() <= now);
-        lost.iter().for_each(|(_, attempt)| attempt.lose());
+        for (_, attempt) in &lost {
+            attempt.lose();
+        }
         // A lost attempt still asks: at hold its record is most likely its own.
         let batch: Vec<_> = due.into_iter().chain(lost).collect();
         if !batch.is_empty() {
@@ -134,15 +136,11 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         }
         drop(core);
         let earlier = heartbeats.earlier.notified();
-        let slept = match next {
-            Some(moment) => driver::by(moment, earlier).await.map(|_| ()),
-            None => {
-                earlier.await;
-                Ok(())
-            }
-        };
-        if slept.is_err() {
-            return;
+        if let Some(moment) = next {
+            // The alarm is on this very thread, which is there.
+            let _ = driver::by(moment, earlier).await;
+        } else {
+            earlier.await;
         }
     }
 }
@@ -162,12 +160,9 @@ async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
         })
         .collect();
     let answers = driver::by(sent + limit, core.store.renew_all(&operations)).await;
-    let answers = match answers {
-        Ok(Some(answers)) => answers,
-        Ok(None) | Err(_) => {
-            tracing::warn!(attempts = batch.len(), "heartbeats got no answer");
-            return;
-        }
+    let Ok(Some(answers)) = answers else {
+        tracing::warn!(attempts = batch.len(), "heartbeats got no answer");
+        return;
     };
     for ((id, attempt), answer) in batch.iter().zip(answers) {
         match answer {

@@ -93,11 +93,11 @@ impl RecordView {
                 running: None,
                 payload: None,
             }),
-            Slot::Record(record) => Self::of_record(key, record, now),
+            Slot::Record(record) => Self::of_record(key, &record, now),
         }
     }
 
-    fn of_record(key: String, record: Record, now: StoreTime) -> Option<Self> {
+    fn of_record(key: String, record: &Record, now: StoreTime) -> Option<Self> {
         let granted = StoreTime::from_micros(record.fence.as_u64());
         let (at, running, payload) = match &record.state {
             State::Processing(attempt) => (attempt.since, Some(Running::new(attempt, now)), None),
@@ -209,7 +209,6 @@ impl Idempotency {
     /// Reads the records of all functions whose prefix begins with `prefix`; all with `""`.
     ///
     /// Await it for all at once, or take them [one by one](Records::next).
-    #[must_use]
     pub fn records(&self, prefix: &str) -> Records {
         Records {
             idem: self.clone(),

@@ -14,10 +14,12 @@ type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 macro_rules! erase {
     ($($verb:ident($($arg:ident: $kind:ty),*) -> $output:ty;)*) => {
+        #[allow(clippy::elidable_lifetime_names, reason = "verbs with an argument need the name")]
         pub(crate) trait ErasedStore: Send + Sync + 'static {
             $(fn $verb<'a>(&'a self, $($arg: &'a $kind),*) -> Boxed<'a, $output>;)*
         }
 
+        #[allow(clippy::elidable_lifetime_names, reason = "verbs with an argument need the name")]
         impl<S: Store> ErasedStore for S {
             $(fn $verb<'a>(&'a self, $($arg: &'a $kind),*) -> Boxed<'a, $output> {
                 Box::pin(Store::$verb(self, $($arg),*))

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use crate::error::{Error, StoreError};
 use crate::key::Key;
 use crate::record::{
-    Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply,
-    Renew, RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
+    Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
+    RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
 };
 
 /// A reply, with the store's time at which it was decided.
@@ -279,6 +279,6 @@ impl Watch {
             self.changes = None;
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -70,7 +70,7 @@ fn claim_by_state(mut record: Record, op: &Claim, now: StoreTime) -> (Slot, Clai
     if was_sent_before(op, record.fence, now) {
         return (record.into(), ClaimReply::Late);
     }
-    grant(Some(record), op, now, takeover)
+    grant(Some(&record), op, now, takeover)
 }
 
 /// A copy of a claim that is older than the record it would replace: its attempt has ended since.
@@ -88,7 +88,7 @@ enum Takeover {
 }
 
 fn grant(
-    previous: Option<Record>,
+    previous: Option<&Record>,
     op: &Claim,
     now: StoreTime,
     takeover: Takeover,
@@ -103,23 +103,19 @@ fn grant(
         takeover: takeover != Takeover::No,
         doubt: matches!(takeover, Takeover::InDoubt | Takeover::ToRecover),
         given_up: false,
-        waiters: previous.as_ref().is_some_and(has_waiters),
+        waiters: previous.is_some_and(has_waiters),
     };
     let record = Record {
         owner: op.owner,
         fence: previous
-            .as_ref()
             .map_or(Fence::default(), |record| record.fence)
             .next(now),
         attempt: previous
-            .as_ref()
             .map_or(0, |record| record.attempt)
             .saturating_add(1),
         fingerprint: op.fingerprint,
-        token: previous.as_ref().and_then(|record| record.token),
-        closed_until: previous
-            .as_ref()
-            .and_then(|record| mark_to_keep(record, now)),
+        token: previous.and_then(|record| record.token),
+        closed_until: previous.and_then(|record| mark_to_keep(record, now)),
         state: State::Processing(attempt),
         expires_at: now
             .after(op.terms.keep(checkpoint, op.policy))

@@ -102,8 +102,8 @@ fn finished(mut record: Record, state: State, expire: Duration, now: StoreTime) 
 }
 
 /// What is left of an ended attempt: owner and fence.
-fn mark(record: Record, by_operator: bool, until: StoreTime, now: StoreTime) -> Slot {
-    let kept = mark_to_keep(&record, now).unwrap_or_default();
+fn mark(record: &Record, by_operator: bool, until: StoreTime, now: StoreTime) -> Slot {
+    let kept = mark_to_keep(record, now).unwrap_or_default();
     Slot::Record(Record {
         owner: record.owner,
         fence: record.fence,

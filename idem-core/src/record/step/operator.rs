@@ -65,7 +65,7 @@ pub(crate) fn forget(slot: Slot, op: Forget, now: StoreTime) -> (Slot, OperatorR
         return (record.into(), OperatorReply::Changed);
     }
     let until = record.expires_at;
-    (mark(record, true, until, now), OperatorReply::Done)
+    (mark(&record, true, until, now), OperatorReply::Done)
 }
 
 pub(crate) fn resolve(slot: Slot, op: &Resolve, now: StoreTime) -> (Slot, OperatorReply) {

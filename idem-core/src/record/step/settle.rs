@@ -164,7 +164,7 @@ fn settle_processing(
                 now,
             ),
         },
-        Outcome::SuccessForget => closed(record, &op.terms, now),
+        Outcome::SuccessForget => closed(&record, &op.terms, now),
         Outcome::Abandon => given_up(record, attempt, &op.terms, now),
         Outcome::GiveUp if attempt.doubt => {
             attempt.checkpoint = true;
@@ -172,7 +172,7 @@ fn settle_processing(
         }
         Outcome::Release | Outcome::GiveUp => match record.token.take() {
             Some(token) => issued_again(record, token, &op.terms, now),
-            None => closed(record, &op.terms, now),
+            None => closed(&record, &op.terms, now),
         },
     };
     (slot, SettleReply::Settled)
@@ -189,7 +189,7 @@ fn given_up(mut record: Record, mut attempt: Processing, terms: &Terms, now: Sto
 /// corrected form. One whose time has run out is only closed.
 fn issued_again(mut record: Record, token: TokenBinding, terms: &Terms, now: StoreTime) -> Slot {
     if token.until.has_passed(now) {
-        return closed(record, terms, now);
+        return closed(&record, terms, now);
     }
     record.closed_until = mark_to_keep(&record, now);
     record.token = Some(token);
@@ -199,7 +199,7 @@ fn issued_again(mut record: Record, token: TokenBinding, terms: &Terms, now: Sto
     record.into()
 }
 
-fn closed(record: Record, terms: &Terms, now: StoreTime) -> Slot {
+fn closed(record: &Record, terms: &Terms, now: StoreTime) -> Slot {
     let until = now.after(terms.mark()).ceil_millis();
     mark(record, false, until, now)
 }
@@ -207,13 +207,8 @@ fn closed(record: Record, terms: &Terms, now: StoreTime) -> Slot {
 fn was_settled_so(record: &Record, outcome: &Outcome) -> bool {
     match (&record.state, outcome) {
         (State::Success { result, .. }, Outcome::Success(again)) => result == again,
-        (State::Failed { error: None, .. }, Outcome::Failed) => true,
-        (
-            State::Failed {
-                error: Some(error), ..
-            },
-            Outcome::FailedWith(again),
-        ) => error == again,
+        (State::Failed { error, .. }, Outcome::FailedWith(again)) => error.as_ref() == Some(again),
+        (State::Failed { error, .. }, Outcome::Failed) => error.is_none(),
         (State::Issued, Outcome::Failed | Outcome::Release | Outcome::GiveUp) => true,
         _ => false,
     }
