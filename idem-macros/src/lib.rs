@@ -1,1 +1,35 @@
 //! The attribute and derives of `idem`; use them through `idem_core`.
+//!
+//! An attribute passes three stages, each with its own types: [`args`] (what was written, with
+//! spans), [`model`] (what was meant, checked), [`expand`] (tokens; it can not fail).
+
+mod args;
+mod boxed;
+mod derive;
+mod duration;
+mod expand;
+mod fallback;
+mod key;
+mod mistakes;
+mod model;
+mod signature;
+
+use proc_macro::TokenStream;
+
+/// Runs an async function once for each key. Documented where `idem_core` re-exports it.
+#[proc_macro_attribute]
+pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
+    fallback::or_unchanged(args.into(), item.into(), |args, item| {
+        model::Model::new(args, item).map(|model| expand::expand(&model))
+    })
+    .into()
+}
+
+/// Lets a newtype or an enum without data stand in a key. Documented where `idem_core` re-exports
+/// it.
+#[proc_macro_derive(KeyPart)]
+pub fn derive_key_part(item: TokenStream) -> TokenStream {
+    derive::key_part(item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

@@ -1,0 +1,264 @@
+//! Stage three: tokens. Everything was checked; this can not fail.
+//!
+//! Generated code names only the runtime's `__private` module and `::core`. Its names have mixed
+//! hygiene, so that no name of the user's can meet them. The user's statements are spliced as they
+//! came: a block around them would raise lints and lose coercions.
+
+mod part;
+
+use proc_macro2::{Group, Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, Type};
+
+use crate::args::Time;
+use crate::model::{Model, OnError, Setting};
+use crate::signature::Body;
+
+/// The tokens of the guarded function.
+pub(crate) fn expand(model: &Model) -> TokenStream {
+    let item = &model.function.item;
+    let site = Span::mixed_site();
+    let content = match &model.function.body {
+        Body::Plain { inner, statements } => {
+            let guard = Guard::new(model).guarded(statements);
+            quote_spanned!(site=> #inner #guard)
+        }
+        Body::Boxed(boxed) => {
+            let (pin, prologue) = (&boxed.pin, &boxed.prologue);
+            let guard = Guard::new(model).guarded(&boxed.statements);
+            quote_spanned!(site=> #pin(async move { #(#prologue)* #guard }))
+        }
+    };
+    let mut body = Group::new(proc_macro2::Delimiter::Brace, content);
+    body.set_span(item.body.span());
+    let (attrs, vis, sig) = (&item.attrs, &item.vis, &item.sig);
+    quote_spanned!(site=> #(#attrs)* #vis #sig #body)
+}
+
+/// What every part of the expansion needs.
+struct Guard<'a> {
+    model: &'a Model,
+    private: TokenStream,
+    site: Span,
+}
+
+impl<'a> Guard<'a> {
+    fn new(model: &'a Model) -> Self {
+        let (site, krate) = (Span::mixed_site(), &model.krate);
+        Self {
+            model,
+            private: quote_spanned!(site=> #krate::__private),
+            site,
+        }
+    }
+
+    /// Admission, then the body: never the body alone.
+    fn guarded(&self, statements: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let place = self.place();
+        let bounds = self.bounds();
+        let call = self.call();
+        let key = self.key();
+        let fingerprint = self.fingerprint();
+        let run = self.run(statements);
+        quote_spanned! {self.site=>
+            #place
+            #bounds
+            #call
+            #key
+            #fingerprint
+            match #private::admit(__idem_call, __idem_key).await {
+                #private::Admitted::Answer(__idem_answer) => __idem_answer,
+                #private::Admitted::Run(__idem_run) => { #run }
+            }
+        }
+    }
+
+    /// Which function this is, to notice two of them under one prefix.
+    fn place(&self) -> TokenStream {
+        let (private, prefix) = (&self.private, &self.model.prefix);
+        let name = self.model.function.item.sig.ident.to_string();
+        quote_spanned! {self.site=>
+            static __IDEM_SITE: #private::Site =
+                #private::Site::new(#prefix, ::core::module_path!(), #name, ::core::line!());
+        }
+    }
+
+    /// Asks for what the call needs of the user's types, at the place where they are written.
+    fn bounds(&self) -> TokenStream {
+        let private = &self.private;
+        let (value, error) = self.types();
+        let whole = &self.model.function.returned.whole;
+        let mut bounds = TokenStream::new();
+        if self.model.function.returned.parts.is_none() {
+            bounds.extend(quote_spanned!(self.at(whole)=> #private::need_result::<#whole>();));
+        }
+        bounds.extend(quote_spanned!(self.at(&error)=> #private::need_error::<#error>();));
+        if self.model.results.stored {
+            bounds.extend(quote_spanned!(self.at(&value)=> #private::need_storable::<#value>();));
+        }
+        if self.model.results.replay_errors {
+            bounds.extend(
+                quote_spanned!(self.at(&error)=> #private::need_storable_error::<#error>();),
+            );
+        }
+        bounds
+    }
+
+    fn call(&self) -> TokenStream {
+        let private = &self.private;
+        let policy = self.policy();
+        let results = self.results();
+        let engine = match &self.model.engine {
+            None => quote_spanned!(self.site=> ::core::option::Option::None),
+            Some(engine) => quote_spanned! {engine.span()=>
+                ::core::option::Option::Some(::core::convert::AsRef::<#private::Idempotency>::as_ref(&#engine))
+            },
+        };
+        let mutable = (!self.model.fingerprint.is_empty()).then(|| quote_spanned!(self.site=> mut));
+        quote_spanned! {self.site=>
+            let #mutable __idem_call = #private::Call::new(&__IDEM_SITE, #policy, #engine, #results);
+        }
+    }
+
+    fn policy(&self) -> TokenStream {
+        let private = &self.private;
+        let settings = self
+            .model
+            .policy
+            .iter()
+            .map(|setting| self.setting(setting));
+        quote_spanned!(self.site=> const { #private::Policy::new() #(#settings)* })
+    }
+
+    fn setting(&self, setting: &Setting) -> TokenStream {
+        let named = |name: &str| syn::Ident::new(name, self.site);
+        match setting {
+            Setting::Plain(name) => {
+                let name = named(name);
+                quote_spanned!(self.site=> .#name())
+            }
+            Setting::Text(name, text) => {
+                let name = named(name);
+                quote_spanned!(self.site=> .#name(#text))
+            }
+            Setting::Time(name, Time::Known(millis)) => {
+                let (name, millis) = (named(name), millis.0);
+                quote_spanned!(self.site=> .#name(::core::time::Duration::from_millis(#millis)))
+            }
+            Setting::Time(name, Time::Const(constant)) => {
+                let name = named(name);
+                quote_spanned!(self.at(constant)=> .#name(#constant))
+            }
+        }
+    }
+
+    fn results(&self) -> TokenStream {
+        let private = &self.private;
+        let results = &self.model.results;
+        let (value, error) = self.types();
+        let start = if results.stored {
+            quote_spanned!(self.at(&value)=> #private::Results::<#value, #error>::stored())
+        } else {
+            quote_spanned!(self.site=> #private::Results::<#value, #error>::unstored())
+        };
+        let on_error = match &results.on_error {
+            OnError::Always(variant) => {
+                let variant = syn::Ident::new(variant, self.site);
+                quote_spanned!(self.site=> .on_error(#private::OnError::#variant))
+            }
+            OnError::Classify(path) => quote_spanned!(self.at(path)=> .classify(#path)),
+        };
+        let replay_errors = results
+            .replay_errors
+            .then(|| quote_spanned!(self.at(&error)=> .replay_errors()));
+        quote_spanned!(self.site=> #start #on_error #replay_errors)
+    }
+
+    fn run(&self, statements: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let recover = self.recover();
+        let whole = &self.model.function.returned.whole;
+        let kept = self.kept_arguments();
+        let execute = syn::Ident::new(
+            if self.model.detach {
+                "execute_detached"
+            } else {
+                "execute"
+            },
+            self.site,
+        );
+        // The early return that never happens gives the block its type before the first `?`,
+        // `return` or tail, so that they coerce as in the plain function (as async-trait does).
+        quote_spanned! {self.site=>
+            #recover
+            __idem_run.#execute(#private::Box::pin(async move {
+                if let ::core::option::Option::Some(__idem_never) = ::core::option::Option::None::<#whole> {
+                    #[allow(unreachable_code)]
+                    return __idem_never;
+                }
+                #kept
+                #statements
+            })).await
+        }
+    }
+
+    fn recover(&self) -> Option<TokenStream> {
+        let private = &self.private;
+        let lookup = self.model.recover.as_ref()?;
+        Some(quote_spanned! {self.site=>
+            let __idem_run = match __idem_run.recover(|| #private::Box::pin(async { #lookup.await })).await {
+                #private::AfterRecover::Run(__idem_run) => __idem_run,
+                #private::AfterRecover::Answer(__idem_answer) => return __idem_answer,
+            };
+        })
+    }
+
+    /// Arguments that the body never names (`_permit`) still live as long as the body.
+    fn kept_arguments(&self) -> TokenStream {
+        let names = self
+            .model
+            .function
+            .bindings
+            .iter()
+            .filter(|name| name.to_string().starts_with('_'));
+        let mut kept = TokenStream::new();
+        for name in names {
+            kept.extend(quote_spanned!(self.site=> let _ = &#name;));
+        }
+        kept
+    }
+
+    /// The result's two types: as written, or taken out of an alias.
+    fn types(&self) -> (Type, Type) {
+        let private = &self.private;
+        let returned = &self.model.function.returned;
+        returned.parts.clone().unwrap_or_else(|| {
+            let whole = &returned.whole;
+            let of = |name: &str| {
+                let name = syn::Ident::new(name, self.site);
+                Type::Verbatim(
+                    quote_spanned!(self.at(whole)=> <#whole as #private::Returned>::#name),
+                )
+            };
+            (of("Value"), of("Error"))
+        })
+    }
+
+    /// Our hygiene at the user's place.
+    fn at(&self, tokens: &impl ToTokens) -> Span {
+        self.site.located_at(tokens.span())
+    }
+}
+
+/// A reference to an expression, with parentheses where they are needed.
+fn borrowed(expr: &Expr, span: Span) -> TokenStream {
+    let reference = syn::ExprReference {
+        attrs: Vec::new(),
+        and_token: syn::Token![&](span),
+        mutability: None,
+        expr: Box::new(expr.clone()),
+    };
+    Expr::Reference(reference).into_token_stream()
+}

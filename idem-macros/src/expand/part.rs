@@ -1,0 +1,135 @@
+//! Key parts and fingerprints: values read from the arguments by reference.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::{Guard, borrowed};
+use crate::key::{Path, Step};
+use crate::model::{Part, Source, Value};
+
+impl Guard<'_> {
+    pub(super) fn key(&self) -> TokenStream {
+        let private = &self.private;
+        let (prefix, punctuation) = (&self.model.prefix, &self.model.punctuation);
+        let parts = self.model.key.iter().map(|part| self.part(part));
+        quote_spanned! {self.site=>
+            let mut __idem_key = #private::KeyBuilder::new(#prefix, #punctuation);
+            #(#parts)*
+        }
+    }
+
+    fn part(&self, part: &Part) -> TokenStream {
+        match part {
+            Part::Literal(text) => quote_spanned!(self.site=> __idem_key.literal(#text);),
+            Part::Value(value) => self.value(value),
+        }
+    }
+
+    fn value(&self, value: &Value) -> TokenStream {
+        let name = &value.name;
+        let reference = value.source.reference();
+        let site = self.site.located_at(value.source.span());
+        let part = quote_spanned!(site=> __idem_key.part(#name, #reference););
+        if !value.source.may_miss() {
+            return part;
+        }
+        quote_spanned! {self.site=>
+            if (|| { #part ::core::option::Option::Some(()) })().is_none() {
+                __idem_key.missing(#name);
+            }
+        }
+    }
+
+    pub(super) fn fingerprint(&self) -> TokenStream {
+        let values: Vec<TokenStream> = self
+            .model
+            .fingerprint
+            .iter()
+            .map(|value| self.printed(value))
+            .collect();
+        match values.as_slice() {
+            [] => TokenStream::new(),
+            [only] => quote_spanned!(self.site=> __idem_call.fingerprint(#only);),
+            several => quote_spanned!(self.site=> __idem_call.fingerprint(&(#(#several),*));),
+        }
+    }
+
+    /// A value that is not there is hashed as `None`.
+    fn printed(&self, value: &Value) -> TokenStream {
+        if value.source.may_miss() {
+            let found = value.source.found();
+            quote_spanned!(self.site=> &(|| ::core::option::Option::Some(#found))())
+        } else {
+            value.source.reference()
+        }
+    }
+}
+
+impl Source {
+    fn may_miss(&self) -> bool {
+        match self {
+            Self::Path { path, .. } => path.steps.iter().any(Step::may_miss),
+            Self::Expr { tries, .. } => *tries,
+        }
+    }
+
+    fn span(&self) -> Span {
+        match self {
+            Self::Path { span, .. } => *span,
+            Self::Expr { expr, .. } => syn::spanned::Spanned::span(expr),
+        }
+    }
+
+    /// The value as a closure can give it out: a reference, unless the last step made one or made
+    /// the value itself.
+    fn found(&self) -> TokenStream {
+        match self {
+            Self::Path { root, path, span } if !path.ends_in_place() => place(root, path, *span),
+            _ => self.reference(),
+        }
+    }
+
+    /// A reference to the value.
+    fn reference(&self) -> TokenStream {
+        match self {
+            Self::Path { root, path, span } => {
+                let place = place(root, path, *span);
+                quote_spanned!(*span=> &#place)
+            }
+            Self::Expr { expr, .. } => borrowed(expr, self.span()),
+        }
+    }
+}
+
+fn place(root: &Ident, path: &Path, span: Span) -> TokenStream {
+    path.steps
+        .iter()
+        .fold(quote!(#root), |place, step| match step {
+            Step::Field(name) => {
+                let name = member(name, span);
+                quote_spanned!(span=> #place.#name)
+            }
+            Step::Element(at) => {
+                let mut at = Literal::u32_unsuffixed(*at);
+                at.set_span(span);
+                quote_spanned!(span=> #place.#at)
+            }
+            Step::Call(name) => {
+                let name = member(name, span);
+                quote_spanned!(span=> #place.#name())
+            }
+            Step::At(at) => quote_spanned!(span=> #place.get(#at)?),
+            Step::Entry(name) => quote_spanned!(span=> #place.get(#name)?),
+            Step::Try => quote_spanned!(span=> ::core::option::Option::as_ref(&#place)?),
+        })
+}
+
+/// A name that may be a keyword, as in `request.type`.
+fn member(name: &str, span: Span) -> Ident {
+    let is_keyword = syn::parse_str::<Ident>(name).is_err();
+    if is_keyword {
+        Ident::new_raw(name, span)
+    } else {
+        Ident::new(name, span)
+    }
+}

@@ -1,0 +1,95 @@
+//! Stage two: what was meant, checked. Nothing here is optional because it was not looked at.
+
+mod call;
+mod policy;
+mod value;
+
+use proc_macro2::{Span, TokenStream};
+use syn::{LitStr, Path};
+
+pub(crate) use call::{OnError, Results, readable};
+pub(crate) use policy::Setting;
+pub(crate) use value::{Part, Source, Value};
+
+use crate::args::Args;
+use crate::mistakes::Mistakes;
+use crate::signature::{Function, Item};
+
+/// A guarded function.
+pub(crate) struct Model {
+    pub(crate) function: Function,
+    /// The runtime crate.
+    pub(crate) krate: Path,
+    pub(crate) prefix: LitStr,
+    pub(crate) key: Vec<Part>,
+    /// The characters that the template uses as literals.
+    pub(crate) punctuation: String,
+    pub(crate) fingerprint: Vec<Value>,
+    pub(crate) policy: Vec<Setting>,
+    pub(crate) results: Results,
+    pub(crate) engine: Option<TokenStream>,
+    /// The call to `recover`, without its `.await`.
+    pub(crate) recover: Option<TokenStream>,
+    pub(crate) detach: bool,
+}
+
+impl Model {
+    pub(crate) fn new(args: TokenStream, item: TokenStream) -> syn::Result<Self> {
+        let mut mistakes = Mistakes::default();
+        let args = Args::parse(args, &mut mistakes);
+        require(&args, &mut mistakes);
+        let function = mistakes
+            .keep(syn::parse2::<Item>(item))
+            .and_then(|item| Function::new(item, &mut mistakes));
+        let model = Self::check(&args, function, &mut mistakes);
+        mistakes.finish(model)
+    }
+
+    fn check(args: &Args, function: Option<Function>, mistakes: &mut Mistakes) -> Option<Self> {
+        let prefix = args
+            .prefix
+            .as_ref()
+            .and_then(|given| mistakes.keep(policy::prefix(given)));
+        let policy = policy::settings(args, mistakes);
+        let (key, punctuation) = value::key(args, function.as_ref(), mistakes);
+        let fingerprint = value::fingerprint(args, function.as_ref(), mistakes);
+        let results = call::results(args, function.as_ref(), mistakes);
+        let krate = mistakes.keep(call::krate(args));
+        let recover = call::recover(args, function.as_ref(), mistakes);
+        let detach = call::detach(args, function.as_ref(), mistakes);
+        let function = function?;
+        let engine = args
+            .engine
+            .as_ref()
+            .map(|given| value::placed(&given.value, &function));
+        Some(Self {
+            function,
+            krate: krate?,
+            prefix: prefix?,
+            key,
+            punctuation,
+            fingerprint,
+            policy,
+            results,
+            engine,
+            recover,
+            detach,
+        })
+    }
+}
+
+/// Says what is missing, unless another mistake (a misspelt name) already explains it.
+fn require(args: &Args, mistakes: &mut Mistakes) {
+    if !mistakes.is_empty() {
+        return;
+    }
+    if args.prefix.is_none() {
+        mistakes.at(
+            Span::call_site(),
+            "`prefix` is missing: the business type, as in prefix = \"order:pay\"",
+        );
+    }
+    if args.key.is_none() {
+        mistakes.at(Span::call_site(), "`key` is missing: what tells one request from another, as in key = \"request.order_no\"");
+    }
+}

@@ -1,0 +1,186 @@
+//! The options that become the policy of the call.
+
+use syn::LitStr;
+
+use crate::args::{Args, Given, Time};
+use crate::duration::Millis;
+use crate::mistakes::Mistakes;
+
+/// One call on the policy's builder.
+pub(crate) enum Setting {
+    Time(&'static str, Time),
+    Text(&'static str, LitStr),
+    Plain(&'static str),
+}
+
+/// As many bytes as leave room for readable parts in a key.
+const MAX_PREFIX_BYTES: usize = 100;
+
+pub(crate) fn prefix(given: &Given) -> syn::Result<LitStr> {
+    let literal = given.string()?;
+    let text = literal.value();
+    let reason = if text.is_empty() {
+        "`prefix` is empty; name the business type, as in \"order:pay\"".to_owned()
+    } else if text.len() > MAX_PREFIX_BYTES {
+        format!(
+            "`prefix` has {} bytes; it may have {MAX_PREFIX_BYTES}",
+            text.len()
+        )
+    } else if let Some(bad) = text.chars().find(|&c| !is_prefix_char(c)) {
+        format!(
+            "`prefix` can not hold {bad:?}; it is segments of letters, digits, `_`, `.`, `-`, joined by `:`"
+        )
+    } else if text.split(':').any(str::is_empty) {
+        "`prefix` has an empty segment; it is segments joined by single colons, as in \"order:pay\""
+            .to_owned()
+    } else {
+        return Ok(literal.clone());
+    };
+    Err(given.error(reason))
+}
+
+fn is_prefix_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | ':')
+}
+
+pub(crate) fn settings(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
+    let mut settings = times(args, mistakes);
+    let words = [
+        (
+            &args.on_duplicate,
+            [("replay", None), ("reject", Some("reject_duplicates"))],
+        ),
+        (
+            &args.on_abandoned,
+            [("hold", None), ("rerun", Some("rerun_abandoned"))],
+        ),
+        (
+            &args.on_store_error,
+            [("error", None), ("run", Some("run_on_store_error"))],
+        ),
+        (
+            &args.on_missing_key,
+            [("error", None), ("run", Some("run_on_missing_key"))],
+        ),
+    ];
+    for (given, words) in words {
+        let meant = given
+            .as_ref()
+            .and_then(|given| mistakes.keep(given.word(&words)))
+            .flatten();
+        settings.extend(meant.map(Setting::Plain));
+    }
+    for (given, name) in [
+        (&args.checkpoint, "own_checkpoint"),
+        (&args.forget, "forget"),
+    ] {
+        if given
+            .as_ref()
+            .is_some_and(|given| mistakes.keep(given.flag()) == Some(true))
+        {
+            settings.push(Setting::Plain(name));
+        }
+    }
+    if waits(args, mistakes) {
+        settings.push(Setting::Plain("wait_in_progress"));
+    }
+    if args.recover.is_some() {
+        settings.push(Setting::Plain("with_recover"));
+    }
+    settings.extend(message(args, mistakes).map(|text| Setting::Text("message", text)));
+    refuse_forgotten_replay(args, mistakes);
+    settings
+}
+
+fn times(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    let expire = time(
+        args.expire.as_ref(),
+        Millis(1),
+        "zero would forget the record at once",
+        mistakes,
+    );
+    let lease = time(
+        args.lease.as_ref(),
+        Millis::SECOND,
+        "less than a second would lose a busy process its record",
+        mistakes,
+    );
+    let wait = time(
+        args.wait.as_ref(),
+        Millis(1),
+        "for not waiting at all write in_progress = \"reject\"",
+        mistakes,
+    );
+    if let (Some(Time::Known(expire)), Some(Time::Known(lease)), Some(given)) =
+        (&expire, &lease, &args.lease)
+        && lease > expire
+    {
+        mistakes.add(
+            given.error(
+                "`lease` is longer than `expire`: a record can not outlive its own retention",
+            ),
+        );
+    }
+    for (name, time) in [("expire", expire), ("lease", lease), ("wait", wait)] {
+        settings.extend(time.map(|time| Setting::Time(name, time)));
+    }
+    settings
+}
+
+fn time(given: Option<&Given>, least: Millis, why: &str, mistakes: &mut Mistakes) -> Option<Time> {
+    let given = given?;
+    let time = mistakes.keep(given.time())?;
+    if let Time::Known(known) = time
+        && known < least
+    {
+        mistakes.add(given.error(format!("`{}` is too short: {why}", given.name)));
+        return None;
+    }
+    Some(time)
+}
+
+/// `wait = …` alone asks for waiting, too.
+fn waits(args: &Args, mistakes: &mut Mistakes) -> bool {
+    let Some(given) = &args.in_progress else {
+        return args.wait.is_some();
+    };
+    let waits = mistakes.keep(given.word(&[("reject", false), ("wait", true)]));
+    if waits == Some(false)
+        && let Some(wait) = &args.wait
+    {
+        mistakes.at(
+            wait.name.span(),
+            "`wait` has no use with in_progress = \"reject\"",
+        );
+    }
+    waits == Some(true)
+}
+
+fn message(args: &Args, mistakes: &mut Mistakes) -> Option<LitStr> {
+    let given = args.message.as_ref()?;
+    let text = mistakes.keep(given.string())?;
+    if text.value().trim().is_empty() {
+        mistakes
+            .add(given.error("`message` is empty; leave the option out for the plain sentence"));
+    }
+    Some(text.clone())
+}
+
+fn refuse_forgotten_replay(args: &Args, mistakes: &mut Mistakes) {
+    let asks = |given: &Option<Given>, wanted: &str| {
+        given
+            .as_ref()
+            .and_then(|given| given.string().ok())
+            .is_some_and(|text| text.value() == wanted)
+    };
+    if let Some(forget) = &args.forget
+        && forget.flag().is_ok_and(|flag| flag)
+        && asks(&args.on_duplicate, "replay")
+    {
+        mistakes.at(
+            forget.name.span(),
+            "`forget` leaves no result that on_duplicate = \"replay\" could give",
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! Values taken from the arguments: key parts and fingerprints.
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprAsync, ExprClosure, ExprTry, Lit};
+
+use super::readable;
+use crate::args::{Args, Given};
+use crate::key::{Path, Piece, Template, unknown_root};
+use crate::mistakes::Mistakes;
+use crate::signature::{Body, Function};
+
+/// A piece of the key.
+pub(crate) enum Part {
+    Literal(String),
+    Value(Value),
+}
+
+/// A value that the call reads before its arguments move.
+pub(crate) struct Value {
+    /// How messages call it.
+    pub(crate) name: String,
+    pub(crate) source: Source,
+}
+
+/// Where a value comes from.
+pub(crate) enum Source {
+    /// A checked path. `root` has the argument's hygiene and the literal's place.
+    Path { root: Ident, path: Path, span: Span },
+    /// The user's expression; `tries` when it leaves by `?`.
+    Expr { expr: Expr, tries: bool },
+}
+
+pub(crate) fn key(
+    args: &Args,
+    function: Option<&Function>,
+    mistakes: &mut Mistakes,
+) -> (Vec<Part>, String) {
+    let Some(given) = &args.key else {
+        return Default::default();
+    };
+    if let Some(Lit::Str(text)) = given.literal() {
+        let template = Template::parse(&text.value()).map_err(|reason| given.error(reason));
+        return mistakes
+            .keep(template)
+            .map(|template| from_template(template, text.span(), function, mistakes))
+            .unwrap_or_default();
+    }
+    let parts = elements(&given.value)
+        .into_iter()
+        .filter_map(|expr| function.map(|function| Part::Value(from_expr(expr, function))))
+        .collect();
+    if let Some(function) = function {
+        refuse_constant(given, function, mistakes);
+    }
+    (parts, String::new())
+}
+
+fn from_template(
+    template: Template,
+    span: Span,
+    function: Option<&Function>,
+    mistakes: &mut Mistakes,
+) -> (Vec<Part>, String) {
+    let parts = template.pieces.into_iter().filter_map(|piece| match piece {
+        Piece::Literal(text) => Some(Part::Literal(text)),
+        Piece::Path(path) => from_path(path, span, function?, mistakes).map(Part::Value),
+    });
+    (parts.collect(), template.punctuation)
+}
+
+pub(crate) fn fingerprint(
+    args: &Args,
+    function: Option<&Function>,
+    mistakes: &mut Mistakes,
+) -> Vec<Value> {
+    let Some(given) = &args.fingerprint else {
+        return Vec::new();
+    };
+    let Some(Lit::Str(text)) = given.literal() else {
+        let exprs = elements(&given.value);
+        for expr in exprs.iter().filter(|expr| tries(expr)) {
+            mistakes.add(syn::Error::new_spanned(
+                expr,
+                "a fingerprint expression can not leave by `?`; write the path in quotes: fingerprint = \"request.coupon?.code\"",
+            ));
+        }
+        return exprs
+            .into_iter()
+            .filter_map(|expr| Some(from_expr(expr, function?)))
+            .collect();
+    };
+    let mut values = Vec::new();
+    for path in text.value().split(',') {
+        let path = Path::parse(path).map_err(|reason| given.error(reason));
+        if let (Some(path), Some(function)) = (mistakes.keep(path), function) {
+            values.extend(from_path(path, text.span(), function, mistakes));
+        }
+    }
+    values
+}
+
+/// The elements of a tuple at the top, or the expression alone.
+fn elements(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::Tuple(tuple) => tuple.elems.iter().collect(),
+        Expr::Paren(inner) => elements(&inner.expr),
+        other => vec![other],
+    }
+}
+
+fn from_expr(expr: &Expr, function: &Function) -> Value {
+    let name = readable(expr.to_token_stream());
+    let placed = placed(expr, function);
+    // A rename of `self` keeps an expression an expression.
+    let expr = syn::parse2(placed).unwrap_or_else(|_| expr.clone());
+    let tries = tries(&expr);
+    Value {
+        name,
+        source: Source::Expr { expr, tries },
+    }
+}
+
+fn from_path(
+    path: Path,
+    span: Span,
+    function: &Function,
+    mistakes: &mut Mistakes,
+) -> Option<Value> {
+    let argument = match (path.root.as_str(), &function.receiver) {
+        ("self", Some(receiver)) => Some(&receiver.name),
+        (root, _) => function.bindings.iter().find(|name| name.unraw() == root),
+    };
+    let Some(argument) = argument else {
+        let roots = function.roots();
+        mistakes.at(
+            span,
+            unknown_root(&path.root, roots.iter().map(String::as_str)),
+        );
+        return None;
+    };
+    let mut root = argument.clone();
+    root.set_span(span.resolved_at(argument.span()));
+    let name = path.text.clone();
+    Some(Value {
+        name,
+        source: Source::Path { root, path, span },
+    })
+}
+
+/// An expression as it reads at the place of the guard: in a body that async-trait rewrote,
+/// `self` is called `__self`.
+pub(crate) fn placed(expr: &Expr, function: &Function) -> TokenStream {
+    let tokens = expr.to_token_stream();
+    match (&function.receiver, &function.body) {
+        (Some(receiver), Body::Boxed(_)) => rename_self(tokens, &receiver.name),
+        _ => tokens,
+    }
+}
+
+fn rename_self(tokens: TokenStream, name: &Ident) -> TokenStream {
+    let rename = |token| match token {
+        TokenTree::Ident(ident) if ident == "self" => {
+            let mut renamed = name.clone();
+            renamed.set_span(ident.span().resolved_at(name.span()));
+            TokenTree::Ident(renamed)
+        }
+        TokenTree::Group(group) => {
+            let mut renamed = Group::new(group.delimiter(), rename_self(group.stream(), name));
+            renamed.set_span(group.span());
+            TokenTree::Group(renamed)
+        }
+        other => other,
+    };
+    tokens.into_iter().map(rename).collect()
+}
+
+/// Whether the expression itself, not a closure or block within, leaves by `?`.
+fn tries(expr: &Expr) -> bool {
+    struct Tries(bool);
+    impl<'ast> Visit<'ast> for Tries {
+        fn visit_expr_try(&mut self, _: &'ast ExprTry) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &'ast ExprClosure) {}
+        fn visit_expr_async(&mut self, _: &'ast ExprAsync) {}
+    }
+    let mut tries = Tries(false);
+    visit::visit_expr(&mut tries, expr);
+    match expr {
+        Expr::Try(_) => true,
+        _ => tries.0,
+    }
+}
+
+/// A key that names no argument and calls nothing is the same for every request.
+fn refuse_constant(given: &Given, function: &Function, mistakes: &mut Mistakes) {
+    let roots = function.roots();
+    if !varies(given.value.to_token_stream(), &roots) {
+        mistakes.add(given.error("this key names no argument: every call would share one record"));
+    }
+}
+
+fn varies(tokens: TokenStream, roots: &[String]) -> bool {
+    let mut after_name = false;
+    tokens.into_iter().any(|token| {
+        let called = after_name
+            && matches!(&token, TokenTree::Group(_) | TokenTree::Punct(_))
+            && is_call(&token);
+        after_name = matches!(token, TokenTree::Ident(_));
+        called
+            || match token {
+                TokenTree::Ident(name) => roots.iter().any(|root| name.unraw() == root),
+                TokenTree::Group(group) => varies(group.stream(), roots),
+                _ => false,
+            }
+    })
+}
+
+/// `(…)` or `!` after a name: a function or a macro, whose answer may differ each time.
+fn is_call(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.delimiter() == proc_macro2::Delimiter::Parenthesis,
+        TokenTree::Punct(punct) => punct.as_char() == '!',
+        _ => false,
+    }
+}

@@ -1,0 +1,245 @@
+//! The annotated function: its signature parsed and checked, its body kept as tokens.
+
+mod returned;
+
+use proc_macro2::{Group, Ident, TokenStream};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::visit::{self, Visit};
+use syn::{
+    Attribute, FnArg, Pat, PatIdent, ReceiverKind, Safety, Signature, Token, Type, Visibility,
+    token,
+};
+
+pub(crate) use returned::Returned;
+
+use crate::boxed::Boxed;
+use crate::mistakes::Mistakes;
+
+/// A function as written: whatever parses.
+pub(crate) struct Item {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: Group,
+}
+
+impl Parse for Item {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        refuse_other_items(input)?;
+        let sig = input.parse()?;
+        if input.peek(Token![;]) {
+            return Err(input.error(
+                "a method without a body runs nothing; put `#[idempotent]` on the implementations",
+            ));
+        }
+        if !input.peek(token::Brace) {
+            return Err(input.error("expected the function's body"));
+        }
+        let body = input.parse()?;
+        Ok(Self {
+            attrs,
+            vis,
+            sig,
+            body,
+        })
+    }
+}
+
+fn refuse_other_items(input: ParseStream<'_>) -> syn::Result<()> {
+    if input.peek(Token![impl]) {
+        return Err(input.error("`#[idempotent]` stands on each method, not on the `impl` block"));
+    }
+    if input.peek(Token![trait]) {
+        return Err(input
+            .error("`#[idempotent]` stands on methods of the implementations, not on the trait"));
+    }
+    let is_function = input.peek(Token![fn])
+        || input.peek(Token![async])
+        || input.peek(Token![unsafe])
+        || input.peek(Token![extern])
+        || (input.peek(Token![const])
+            && (input.peek2(Token![fn])
+                || input.peek2(Token![async])
+                || input.peek2(Token![unsafe])));
+    if is_function {
+        Ok(())
+    } else {
+        Err(input.error("`#[idempotent]` stands on an `async fn`"))
+    }
+}
+
+/// A function that can be guarded.
+pub(crate) struct Function {
+    pub(crate) item: Item,
+    /// What the patterns of the arguments bind, in order.
+    pub(crate) bindings: Vec<Ident>,
+    /// The receiver, as the key may name it at the place of the guard.
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) returned: Returned,
+    pub(crate) body: Body,
+}
+
+/// A method's `self`.
+pub(crate) struct Receiver {
+    /// `self`, or `__self` in a body that async-trait rewrote.
+    pub(crate) name: Ident,
+    /// Whether `name` is itself a reference.
+    pub(crate) is_reference: bool,
+}
+
+/// What is to be guarded.
+pub(crate) enum Body {
+    /// The body of an `async fn`. Inner attributes speak of the whole function and go first.
+    Plain {
+        inner: TokenStream,
+        statements: TokenStream,
+    },
+    /// A body that async-trait boxed.
+    Boxed(Boxed),
+}
+
+impl Function {
+    pub(crate) fn new(item: Item, mistakes: &mut Mistakes) -> Option<Self> {
+        refuse_twice(&item.attrs, mistakes);
+        refuse_qualifiers(&item.sig, mistakes);
+        let (body, returned) = if item.sig.asyncness.is_some() {
+            let (inner, statements) = part_inner_attributes(item.body.stream());
+            let returned = mistakes.keep(Returned::of_async(&item.sig))?;
+            (Body::Plain { inner, statements }, returned)
+        } else {
+            let boxed = mistakes.keep(Boxed::recognise(&item))?;
+            let returned = mistakes.keep(Returned::new(boxed.returned.clone()))?;
+            (Body::Boxed(boxed), returned)
+        };
+        let bindings = match &body {
+            Body::Plain { .. } => bound(item.sig.inputs.iter().filter_map(pattern)),
+            Body::Boxed(boxed) => boxed.bindings(&item.sig),
+        };
+        let receiver = receiver(&item.sig, &body);
+        Some(Self {
+            item,
+            bindings,
+            receiver,
+            returned,
+            body,
+        })
+    }
+
+    /// The names at which a path can start.
+    pub(crate) fn roots(&self) -> Vec<String> {
+        let receiver = self.receiver.iter().map(|_| "self".to_owned());
+        receiver
+            .chain(self.bindings.iter().map(|name| name.unraw().to_string()))
+            .collect()
+    }
+
+    /// The first argument that borrows, as far as its type shows it.
+    pub(crate) fn borrowed_argument(&self) -> Option<syn::Error> {
+        const WHY: &str = "`detach` runs the body in a task of its own, which can not borrow; take an owned argument";
+        self.item.sig.inputs.iter().find_map(|input| match input {
+            FnArg::Receiver(syn::Receiver {
+                self_token, kind, ..
+            }) => match kind {
+                ReceiverKind::Reference(ampersand, ..) => Some(syn::Error::new_spanned(
+                    quote::quote!(#ampersand #self_token),
+                    "`detach` runs the body in a task of its own, which can not borrow; take `self` or `self: Arc<Self>`",
+                )),
+                ReceiverKind::Typed(_, ty) => returned::first_borrow(ty).map(|_| syn::Error::new_spanned(ty, WHY)),
+                _ => None,
+            },
+            FnArg::Typed(typed) => returned::first_borrow(&typed.ty).map(|_| syn::Error::new_spanned(&typed.ty, WHY)),
+        })
+    }
+}
+
+fn refuse_twice(attrs: &[Attribute], mistakes: &mut Mistakes) {
+    for attr in attrs {
+        if attr
+            .path()
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "idempotent")
+        {
+            mistakes.add(syn::Error::new_spanned(
+                attr,
+                "this function is idempotent already",
+            ));
+        }
+    }
+}
+
+fn refuse_qualifiers(sig: &Signature, mistakes: &mut Mistakes) {
+    if let Some(constness) = &sig.constness {
+        mistakes.add(syn::Error::new_spanned(
+            constness,
+            "a `const fn` has no effect to guard",
+        ));
+    }
+    if let Safety::Unsafe(keyword) = &sig.safety {
+        mistakes.add(syn::Error::new_spanned(
+            keyword,
+            "an `unsafe fn` can not be guarded: its caller would not see which calls run; guard a safe function around it",
+        ));
+    }
+    if let Some(abi) = &sig.abi {
+        mistakes.add(syn::Error::new_spanned(
+            abi,
+            "only Rust functions can be guarded",
+        ));
+    }
+}
+
+fn pattern(input: &FnArg) -> Option<&Pat> {
+    match input {
+        FnArg::Typed(typed) => Some(&typed.pat),
+        FnArg::Receiver(_) => None,
+    }
+}
+
+fn receiver(sig: &Signature, body: &Body) -> Option<Receiver> {
+    let receiver = sig.receiver()?;
+    let span = receiver.self_token.span;
+    let name = match body {
+        Body::Plain { .. } => Ident::new("self", span),
+        Body::Boxed(_) => Ident::new("__self", span),
+    };
+    let is_reference = match &receiver.kind {
+        ReceiverKind::Reference(..) => true,
+        ReceiverKind::Typed(_, ty) => matches!(**ty, Type::Reference(_)),
+        _ => false,
+    };
+    Some(Receiver { name, is_reference })
+}
+
+/// The names that some patterns bind.
+pub(crate) fn bound<'a>(patterns: impl IntoIterator<Item = &'a Pat>) -> Vec<Ident> {
+    struct Names(Vec<Ident>);
+    impl<'ast> Visit<'ast> for Names {
+        fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
+            // A capital begins a constant or a unit struct.
+            if !pat.ident.to_string().starts_with(char::is_uppercase) {
+                self.0.push(pat.ident.clone());
+            }
+            visit::visit_pat_ident(self, pat);
+        }
+    }
+    let mut names = Names(Vec::new());
+    for pattern in patterns {
+        names.visit_pat(pattern);
+    }
+    names.0
+}
+
+/// Parts `#![…]` at the beginning of a body from its statements, which need not parse.
+fn part_inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) {
+    let mut tokens = body.into_iter().peekable();
+    let mut inner = TokenStream::new();
+    let is = |token: Option<&proc_macro2::TokenTree>, wanted| matches!(token, Some(proc_macro2::TokenTree::Punct(punct)) if punct.as_char() == wanted);
+    while is(tokens.peek(), '#') && is(tokens.clone().nth(1).as_ref(), '!') {
+        inner.extend(tokens.by_ref().take(3));
+    }
+    (inner, tokens.collect())
+}

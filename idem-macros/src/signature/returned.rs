@@ -1,0 +1,131 @@
+//! What the function returns: a `Result`, written out or behind an alias.
+
+use quote::ToTokens;
+use syn::visit::{self, Visit};
+use syn::{
+    GenericArgument, Lifetime, PathArguments, ReturnType, Signature, Type, TypeImplTrait,
+    TypeInfer, TypeReference,
+};
+
+/// A return type that may be a `Result`.
+pub(crate) struct Returned {
+    pub(crate) whole: Type,
+    /// `T` and `E`, where they are written; an alias is taken apart by rustc.
+    pub(crate) parts: Option<(Type, Type)>,
+}
+
+impl Returned {
+    pub(crate) fn of_async(sig: &Signature) -> syn::Result<Self> {
+        match &sig.output {
+            ReturnType::Type(_, ty) => Self::new((**ty).clone()),
+            ReturnType::Default => Err(syn::Error::new(
+                sig.ident.span(),
+                "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns nothing",
+            )),
+        }
+    }
+
+    pub(crate) fn new(whole: Type) -> syn::Result<Self> {
+        if let Some(unnamed) = first_unnamed(&whole) {
+            return Err(syn::Error::new_spanned(
+                unnamed,
+                "a result that is stored needs a type with a name; write it out instead of `impl …`",
+            ));
+        }
+        if !may_be_result(&whole) {
+            let written = whole.to_token_stream();
+            return Err(syn::Error::new_spanned(
+                &whole,
+                format!(
+                    "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns `{}`",
+                    super::super::model::readable(written)
+                ),
+            ));
+        }
+        let parts = parts(&whole);
+        Ok(Self { whole, parts })
+    }
+
+    /// The part of the result that is stored and borrows, if any.
+    pub(crate) fn borrowed_value(&self) -> Option<Box<dyn ToTokens>> {
+        first_borrow(self.parts.as_ref().map_or(&self.whole, |(value, _)| value))
+    }
+
+    pub(crate) fn borrowed_error(&self) -> Option<Box<dyn ToTokens>> {
+        self.parts
+            .as_ref()
+            .and_then(|(_, error)| first_borrow(error))
+    }
+}
+
+/// Common types that are none; any other name may be an alias, which rustc checks.
+fn may_be_result(ty: &Type) -> bool {
+    const OTHERS: &[&str] = &[
+        "Option", "Vec", "String", "Box", "Arc", "Pin", "HashMap", "Self", "bool", "char", "str",
+        "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize",
+        "f32", "f64",
+    ];
+    match ty {
+        Type::Path(path) => match path.path.segments.last() {
+            Some(last) => !OTHERS.iter().any(|other| last.ident == other),
+            None => false,
+        },
+        Type::Paren(inner) => may_be_result(&inner.elem),
+        Type::Group(inner) => may_be_result(&inner.elem),
+        Type::Macro(_) => true,
+        _ => false,
+    }
+}
+
+fn parts(ty: &Type) -> Option<(Type, Type)> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last()?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    if last.ident != "Result" {
+        return None;
+    }
+    let mut types = arguments.args.iter().map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty.clone()),
+        _ => None,
+    });
+    match (types.next()??, types.next()??, types.next()) {
+        (value, error, None) => Some((value, error)),
+        _ => None,
+    }
+}
+
+fn first_unnamed(ty: &Type) -> Option<Box<dyn ToTokens>> {
+    struct Unnamed(Option<Box<dyn ToTokens>>);
+    impl<'ast> Visit<'ast> for Unnamed {
+        fn visit_type_impl_trait(&mut self, ty: &'ast TypeImplTrait) {
+            self.0.get_or_insert_with(|| Box::new(ty.clone()));
+        }
+        fn visit_type_infer(&mut self, ty: &'ast TypeInfer) {
+            self.0.get_or_insert_with(|| Box::new(ty.clone()));
+        }
+    }
+    let mut unnamed = Unnamed(None);
+    unnamed.visit_type(ty);
+    unnamed.0
+}
+
+/// The first reference, or lifetime but `'static`, in a type.
+pub(super) fn first_borrow(ty: &Type) -> Option<Box<dyn ToTokens>> {
+    struct Borrow(Option<Box<dyn ToTokens>>);
+    impl<'ast> Visit<'ast> for Borrow {
+        fn visit_type_reference(&mut self, ty: &'ast TypeReference) {
+            self.0.get_or_insert_with(|| Box::new(ty.clone()));
+        }
+        fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
+            if lifetime.ident != "static" {
+                self.0.get_or_insert_with(|| Box::new(lifetime.clone()));
+            }
+            visit::visit_lifetime(self, lifetime);
+        }
+    }
+    let mut borrow = Borrow(None);
+    borrow.visit_type(ty);
+    borrow.0
+}
