@@ -7,6 +7,8 @@
 
 mod erased;
 pub mod memory;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 pub(crate) use erased::ErasedStore;
 pub use memory::MemoryStore;

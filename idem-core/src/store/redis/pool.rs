@@ -1,0 +1,159 @@
+//! One connection per runtime, made when it is first needed and replaced when it is of no more use.
+//!
+//! A connection is driven by a task of the runtime that made it, and ends with it. An engine lives
+//! as long as the process and is called from any runtime (each test has its own), so the pool has
+//! a home for each and forgets it when the runtime ends.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use tokio::runtime::{Handle, Id};
+use tokio::sync::oneshot;
+
+use super::fault::misconfigured;
+use super::link::Link;
+use super::target::Target;
+use crate::error::StoreError;
+
+type Homes = RwLock<HashMap<Id, Arc<Home>>>;
+
+pub(super) struct Pool {
+    target: Target,
+    limit: Duration,
+    homes: Arc<Homes>,
+}
+
+impl Pool {
+    /// A pool whose callers wait at most `limit`.
+    pub(super) fn new(target: Target, limit: Duration) -> Self {
+        Self {
+            target,
+            limit,
+            homes: Arc::default(),
+        }
+    }
+
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// The connection of the current runtime.
+    pub(super) async fn link(&self) -> Result<Arc<Link>, StoreError> {
+        let home = self.home()?;
+        if let Some(link) = home.current(self.limit) {
+            return Ok(link);
+        }
+        home.open(&self.target, self.limit).await
+    }
+
+    /// Takes `link` out of use, if it still is in use.
+    pub(super) fn discard(&self, link: &Arc<Link>) {
+        let homes = self.homes.read().unwrap_or_else(PoisonError::into_inner);
+        for home in homes.values() {
+            let mut current = home.lock();
+            if current.as_ref().is_some_and(|used| Arc::ptr_eq(used, link)) {
+                *current = None;
+            }
+        }
+    }
+
+    fn home(&self) -> Result<Arc<Home>, StoreError> {
+        let runtime = Handle::try_current()
+            .map_err(|_| misconfigured("redis: called from outside a tokio runtime"))?;
+        let id = runtime.id();
+        let homes = self.homes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = homes.get(&id) {
+            return Ok(Arc::clone(home));
+        }
+        drop(homes);
+        let mut homes = self.homes.write().unwrap_or_else(PoisonError::into_inner);
+        let home = homes
+            .entry(id)
+            .or_insert_with(|| Home::within(&runtime, &self.homes));
+        Ok(Arc::clone(home))
+    }
+}
+
+/// What the pool keeps for one runtime.
+struct Home {
+    current: Mutex<Option<Arc<Link>>>,
+    /// Held while a connection is being made; keeps the last failure.
+    opening: tokio::sync::Mutex<Option<StoreError>>,
+    /// How many times one was made or failed to be.
+    openings: AtomicU64,
+    /// Its drop ends the task that waits for the runtime's end.
+    _watched: oneshot::Sender<()>,
+}
+
+impl Home {
+    fn within(runtime: &Handle, homes: &Arc<Homes>) -> Arc<Self> {
+        let (watched, pool_is_gone) = oneshot::channel::<()>();
+        let ending = Ending {
+            homes: Arc::downgrade(homes),
+            id: runtime.id(),
+        };
+        runtime.spawn(async move {
+            let _ending = ending;
+            _ = pool_is_gone.await;
+        });
+        Arc::new(Self {
+            current: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            openings: AtomicU64::new(0),
+            _watched: watched,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn current(&self, patience: Duration) -> Option<Arc<Link>> {
+        let mut current = self.lock();
+        if current.as_ref().is_some_and(|link| link.is_silent(patience)) {
+            *current = None;
+        }
+        current.clone()
+    }
+
+    /// Makes a connection, or waits for the caller that is making one and shares what it gets.
+    async fn open(&self, target: &Target, limit: Duration) -> Result<Arc<Link>, StoreError> {
+        let before = self.openings.load(Ordering::Acquire);
+        let mut last_failure = self.opening.lock().await;
+        if let Some(link) = self.current(limit) {
+            return Ok(link);
+        }
+        if let Some(failure) = &*last_failure
+            && self.openings.load(Ordering::Acquire) != before
+        {
+            return Err(failure.clone());
+        }
+        let opened = target.open().await.map(Arc::new);
+        self.openings.fetch_add(1, Ordering::Release);
+        *last_failure = opened.as_ref().err().cloned();
+        let link = opened?;
+        *self.lock() = Some(Arc::clone(&link));
+        Ok(link)
+    }
+}
+
+/// Dropped when its runtime ends.
+struct Ending {
+    homes: Weak<Homes>,
+    id: Id,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(homes) = self.homes.upgrade() {
+            let home = homes
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&self.id);
+            // Outside the lock: this drops a connection, and with it tasks.
+            drop(home);
+        }
+    }
+}

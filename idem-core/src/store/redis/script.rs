@@ -1,0 +1,102 @@
+//! The steps that run inside the server, and how they are sent.
+
+use once_cell::sync::Lazy;
+use ::redis::{Cmd, Script};
+
+use super::argv::Argv;
+
+/// Which form of a step the server at the other end understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Redis 6.2: a script has no flags.
+    Plain,
+    /// Redis 7 and later: settling gets through when the server is out of memory.
+    Flags,
+}
+
+/// One atomic step: a file in `lua/`, behind the reading of the record that all of them share.
+pub(super) struct Step {
+    plain: Script,
+    /// `None` where the step asks for nothing that has to be flagged.
+    flagged: Option<(Script, String)>,
+    source: String,
+}
+
+const RECORD: &str = include_str!("../../../lua/record.lua");
+
+/// The first line of a step that frees or finishes what is already there.
+const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
+
+impl Step {
+    fn new(step: &str, allow_oom: bool) -> Self {
+        let source = [RECORD, step].concat();
+        let flagged = allow_oom.then(|| {
+            let source = [ALLOW_OOM, &source].concat();
+            (Script::new(&source), source)
+        });
+        Self {
+            plain: Script::new(&source),
+            flagged,
+            source,
+        }
+    }
+
+    /// `EVALSHA` of this step, packed once.
+    pub(super) fn by_hash(&self, dialect: Dialect, key: &str, argv: &Argv<'_>) -> Cmd {
+        let (script, _) = self.form(dialect);
+        command("EVALSHA", script.get_hash(), key, argv)
+    }
+
+    /// `EVAL` of this step, which also loads it.
+    pub(super) fn by_source(&self, dialect: Dialect, key: &str, argv: &Argv<'_>) -> Cmd {
+        let (_, source) = self.form(dialect);
+        command("EVAL", source, key, argv)
+    }
+
+    fn form(&self, dialect: Dialect) -> (&Script, &str) {
+        match (&self.flagged, dialect) {
+            (Some((script, source)), Dialect::Flags) => (script, source),
+            _ => (&self.plain, &self.source),
+        }
+    }
+}
+
+fn command(verb: &str, script: &str, key: &str, argv: &Argv<'_>) -> Cmd {
+    let args = argv.iter();
+    let (count, len) = args.clone().fold((0, 0), |(n, len), arg| (n + 1, len + arg.len()));
+    let len = verb.len() + script.len() + "1".len() + key.len() + len;
+    let mut cmd = Cmd::with_capacity(4 + count, len);
+    cmd.arg(verb).arg(script).arg("1").arg(key);
+    for arg in args {
+        cmd.arg(arg);
+    }
+    cmd
+}
+
+macro_rules! steps {
+    ($($(#[$doc:meta])* $name:ident = $file:literal, allow_oom: $allow_oom:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub(super) static $name: Lazy<Step> =
+                Lazy::new(|| Step::new(include_str!(concat!("../../../lua/", $file)), $allow_oom));
+        )*
+
+        /// All steps, with the names of their files.
+        #[cfg(test)]
+        pub(super) fn all() -> Vec<(&'static str, &'static Step)> {
+            vec![$(($file, &*$name)),*]
+        }
+    };
+}
+
+steps! {
+    /// Out of memory is a reason not to begin anything.
+    CLAIM = "claim.lua", allow_oom: false;
+    RENEW = "renew.lua", allow_oom: true;
+    SETTLE = "settle.lua", allow_oom: true;
+    ISSUE = "issue.lua", allow_oom: false;
+    REFUSE = "refuse.lua", allow_oom: false;
+    RESOLVE = "resolve.lua", allow_oom: true;
+    FORGET = "forget.lua", allow_oom: true;
+    PEEK = "peek.lua", allow_oom: false;
+}
