@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod codec;
+mod driver;
 pub mod engine;
 pub mod error;
 pub mod fingerprint;
@@ -25,3 +26,7 @@ pub use policy::{OnError, Policy};
 pub use private as __private;
 pub use results::Results;
 pub use store::MemoryStore;
+#[cfg(feature = "redis")]
+pub use store::RedisStore;
+
+pub use idem_macros::{KeyPart, idempotent};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::core::Core;
-use super::driver;
+use crate::driver;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{
     Claim, ClaimReply, Issue, IssueReply, Refuse, RefuseReply, Renew, RenewReply, Settle,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::ask::Unanswered;
 use super::core::{BusyToken, Core, Counters};
-use super::driver;
 use crate::attempt::Attempt;
+use crate::driver;
 use crate::error::StoreError;
 use crate::policy::Settings;
 use crate::record::{Outcome, Owner, Settle, SettleReply, StoreTime, Terms};

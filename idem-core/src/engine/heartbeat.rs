@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use super::ask::Asked;
 use super::core::Core;
-use super::driver;
 use crate::attempt::Attempt;
+use crate::driver;
 use crate::record::RenewReply;
 
 /// Live attempts, and when each wants attention.

@@ -3,7 +3,7 @@
 //! A call is admitted ([`admit`]: claim, [`decide`], perhaps [`wait`] and claim again), then its
 //! body [runs](run) and its record is settled. A [`guard`] owns the attempt in between: dropped at
 //! any moment, it tells the store what that moment means. What outlives the call runs on the
-//! [`driver`]. No concrete store is named here; no store knows a policy.
+//! driver thread. No concrete store is named here; no store knows a policy.
 
 mod admit;
 pub(crate) mod ask;
@@ -11,7 +11,6 @@ mod builder;
 mod clock;
 pub(crate) mod core;
 mod decide;
-mod driver;
 mod guard;
 mod heartbeat;
 mod operate;
@@ -34,6 +33,7 @@ use serde::de::DeserializeOwned;
 use self::admit::{Admission, Request};
 use self::core::Core;
 use self::run::Admitted;
+use crate::driver;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
@@ -83,6 +83,18 @@ impl Idempotency {
     #[must_use]
     pub fn memory() -> Self {
         Builder::new(MemoryStore::new()).finish()
+    }
+
+    /// An engine over records in Redis or Valkey: `redis://`, or `rediss://` with the feature
+    /// `tls`. For Cluster, Sentinel and options build a [`RedisStore`](crate::store::RedisStore)
+    /// and hand it to [`builder`](Self::builder).
+    ///
+    /// # Errors
+    /// [`Error::Store`] if the server can not be reached, refuses the user, or is too old.
+    #[cfg(feature = "redis")]
+    pub async fn redis(url: &str) -> Result<Self, Error> {
+        let store = crate::store::RedisStore::connect(url).await?;
+        Ok(Builder::new(store).finish())
     }
 
     /// An engine over `store`, with options.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::core::Core;
-use super::driver;
+use crate::driver;
 use crate::record::{Fence, Slot, State};
 use crate::store::{StoreKey, Watch};
 

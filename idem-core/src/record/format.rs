@@ -28,7 +28,9 @@ use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, TryGetError};
 
-use super::{Fence, OnAbandoned, Owner, Processing, Record, State, StoreTime, Subject, TokenBinding};
+use super::{
+    Fence, OnAbandoned, Owner, Processing, Record, State, StoreTime, Subject, TokenBinding,
+};
 use crate::fingerprint::Fingerprint;
 
 /// The version byte that this build writes, and the only one it reads.
@@ -157,7 +159,11 @@ fn put_state(out: &mut Vec<u8>, state: &State) {
             let expire = u64::try_from(attempt.expire.as_millis()).unwrap_or(u64::MAX);
             out.put_uint(expire.min((1 << 48) - 1), MILLIS);
         }
-        State::Success { at, result: payload } | State::Failed { at, error: payload } => {
+        State::Success {
+            at,
+            result: payload,
+        }
+        | State::Failed { at, error: payload } => {
             put_time(out, at.as_micros());
             out.put_slice(payload.as_deref().unwrap_or_default());
         }
@@ -206,7 +212,9 @@ pub fn decode(mut bytes: Bytes, expires_at: StoreTime) -> Result<Record, FormatE
     let fingerprint = has(flag::FINGERPRINT)
         .then(|| get_16(&mut bytes).map(Fingerprint::from_bytes))
         .transpose()?;
-    let token = has(flag::TOKEN).then(|| get_token(&mut bytes)).transpose()?;
+    let token = has(flag::TOKEN)
+        .then(|| get_token(&mut bytes))
+        .transpose()?;
     let closed_until = has(flag::CLOSED_UNTIL)
         .then(|| get_time(&mut bytes))
         .transpose()?;

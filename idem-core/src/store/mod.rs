@@ -12,6 +12,8 @@ pub mod redis;
 
 pub(crate) use erased::ErasedStore;
 pub use memory::MemoryStore;
+#[cfg(feature = "redis")]
+pub use redis::RedisStore;
 
 use std::fmt;
 use std::future::Future;

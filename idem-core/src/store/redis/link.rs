@@ -61,12 +61,9 @@ impl Link {
     fn note_sent(&self) {
         let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Only the first call of a silence counts.
-        _ = self.silent_since.compare_exchange(
-            0,
-            now.max(1),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        _ = self
+            .silent_since
+            .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
     }
 
     fn note_heard(&self) {

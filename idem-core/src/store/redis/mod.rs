@@ -127,7 +127,9 @@ async fn send(link: &Link, step: &Step, key: &str, argv: &Argv<'_>) -> RedisResu
 
 impl Store for RedisStore {
     async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
-        self.run(&script::CLAIM, key, &argv::claim(op)).await?.into_verb()
+        self.run(&script::CLAIM, key, &argv::claim(op))
+            .await?
+            .into_verb()
     }
 
     async fn renew(&self, key: &StoreKey, op: &Renew) -> Answered<RenewReply> {
@@ -147,25 +149,35 @@ impl Store for RedisStore {
         if answer.reply == Reply::Nothing
             && let Some(echo) = argv::settle_echo(op)
         {
-            answer = self.run(&script::SETTLE, key, &argv.with_echo(echo)).await?;
+            answer = self
+                .run(&script::SETTLE, key, &argv.with_echo(echo))
+                .await?;
         }
         answer.into_verb()
     }
 
     async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
-        self.run(&script::ISSUE, key, &argv::issue(op)).await?.into_verb()
+        self.run(&script::ISSUE, key, &argv::issue(op))
+            .await?
+            .into_verb()
     }
 
     async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
-        self.run(&script::REFUSE, key, &argv::refuse(op)).await?.into_verb()
+        self.run(&script::REFUSE, key, &argv::refuse(op))
+            .await?
+            .into_verb()
     }
 
     async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
-        self.run(&script::FORGET, key, &argv::forget(op)).await?.into_verb()
+        self.run(&script::FORGET, key, &argv::forget(op))
+            .await?
+            .into_verb()
     }
 
     async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
-        self.run(&script::RESOLVE, key, &argv::resolve(op)).await?.into_verb()
+        self.run(&script::RESOLVE, key, &argv::resolve(op))
+            .await?
+            .into_verb()
     }
 
     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {

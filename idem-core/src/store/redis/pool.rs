@@ -112,7 +112,10 @@ impl Home {
 
     fn current(&self, patience: Duration) -> Option<Arc<Link>> {
         let mut current = self.lock();
-        if current.as_ref().is_some_and(|link| link.is_silent(patience)) {
+        if current
+            .as_ref()
+            .is_some_and(|link| link.is_silent(patience))
+        {
             *current = None;
         }
         current.clone()

@@ -1,7 +1,7 @@
 //! The steps that run inside the server, and how they are sent.
 
-use once_cell::sync::Lazy;
 use ::redis::{Cmd, Script};
+use once_cell::sync::Lazy;
 
 use super::argv::Argv;
 
@@ -63,7 +63,9 @@ impl Step {
 
 fn command(verb: &str, script: &str, key: &str, argv: &Argv<'_>) -> Cmd {
     let args = argv.iter();
-    let (count, len) = args.clone().fold((0, 0), |(n, len), arg| (n + 1, len + arg.len()));
+    let (count, len) = args
+        .clone()
+        .fold((0, 0), |(n, len), arg| (n + 1, len + arg.len()));
     let len = verb.len() + script.len() + "1".len() + key.len() + len;
     let mut cmd = Cmd::with_capacity(4 + count, len);
     cmd.arg(verb).arg(script).arg("1").arg(key);

@@ -1,0 +1,3 @@
+//! The attribute, end to end.
+
+mod smoke;
