@@ -19,6 +19,7 @@ pub use attempt::Attempt;
 pub use engine::{Changes, Done, Idempotency, NotDone, Recovered};
 pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
+pub use idem_macros::{KeyPart, idempotent};
 pub use key::{Key, KeyPart, KeyWriter};
 pub use observe::{Outcome, observe};
 pub use policy::{OnError, Policy};

@@ -1,21 +1,24 @@
 //! What generated code calls. Not a public interface: it changes with the macro.
 
+mod bounds;
+
+pub use std::boxed::Box;
 use std::future::Future;
 use std::pin::Pin;
 
 use serde::Serialize;
 
-use crate::engine::Idempotency;
 use crate::engine::run::{self, Admitted as Admission};
 use crate::error::{Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::observe::{self, Outcome, observe};
 
-pub use crate::engine::{Recovered, Site};
+pub use crate::engine::{Idempotency, Recovered, Site};
 pub use crate::key::KeyBuilder;
 pub use crate::policy::{OnError, Policy};
 pub use crate::results::Results;
+pub use bounds::{Returned, need_error, need_result, need_storable, need_storable_error};
 
 /// One call of an annotated function.
 #[derive(Debug)]
