@@ -1,10 +1,10 @@
 //! Lengths of time as options write them: `"500ms"`, `"10s"`, `"10m"`, `"24h"`, `"7d"`.
 
-/// Milliseconds; never more than 100 years, so that no store's clock can overflow.
+/// Milliseconds; never more than 30 years, as in the runtime, so that no store's clock can overflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Millis(pub(crate) u64);
 
-const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
+const MOST: u64 = 30 * 365 * 24 * 60 * 60 * 1000;
 
 impl Millis {
     pub(crate) const SECOND: Self = Self(1000);
@@ -50,7 +50,7 @@ impl Millis {
             .parse()
             .ok()
             .and_then(|number| Self::scaled(number, unit))
-            .ok_or_else(|| format!("\"{text}\" is more than 100 years"))
+            .ok_or_else(|| format!("\"{text}\" is more than 30 years"))
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
             ("10 m", "is no unit"),
             ("10min", "is no unit"),
             ("1.5h", "is no unit"),
-            ("36501d", "more than 100 years"),
-            ("18446744073709551615s", "more than 100 years"),
-            ("18446744073709551616s", "more than 100 years"),
+            ("10951d", "more than 30 years"),
+            ("18446744073709551615s", "more than 30 years"),
+            ("18446744073709551616s", "more than 30 years"),
         ] {
             let reason = Millis::parse(text).unwrap_err();
             assert!(reason.contains(says), "{text}: {reason}");

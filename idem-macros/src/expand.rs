@@ -209,8 +209,8 @@ impl<'a> Guard<'a> {
         let lookup = self.model.recover.as_ref()?;
         Some(quote_spanned! {self.site=>
             let __idem_run = match __idem_run.recover(|| #private::Box::pin(async { #lookup.await })).await {
-                #private::AfterRecover::Run(__idem_run) => __idem_run,
-                #private::AfterRecover::Answer(__idem_answer) => return __idem_answer,
+                #private::Admitted::Run(__idem_run) => __idem_run,
+                #private::Admitted::Answer(__idem_answer) => return __idem_answer,
             };
         })
     }

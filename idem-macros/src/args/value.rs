@@ -68,7 +68,7 @@ impl Given {
                 .ok()
                 .and_then(Millis::from_secs)
                 .map(Time::Known)
-                .ok_or_else(|| self.error(format!("`{name}` is at most 100 years"))),
+                .ok_or_else(|| self.error(format!("`{name}` is at most 30 years"))),
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Millis::parse(&text.value())
                 .map(Time::Known)
                 .map_err(|reason| self.error(format!("`{name}`: {reason}"))),

@@ -45,51 +45,60 @@ fn is_prefix_char(c: char) -> bool {
 
 pub(crate) fn settings(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
     let mut settings = times(args, mistakes);
-    let words = [
-        (
-            &args.on_duplicate,
-            [("replay", None), ("reject", Some("reject_duplicates"))],
-        ),
-        (
-            &args.on_abandoned,
-            [("hold", None), ("rerun", Some("rerun_abandoned"))],
-        ),
-        (
-            &args.on_store_error,
-            [("error", None), ("run", Some("run_on_store_error"))],
-        ),
-        (
-            &args.on_missing_key,
-            [("error", None), ("run", Some("run_on_missing_key"))],
-        ),
-    ];
-    for (given, words) in words {
-        let meant = given
-            .as_ref()
-            .and_then(|given| mistakes.keep(given.word(&words)))
-            .flatten();
-        settings.extend(meant.map(Setting::Plain));
-    }
-    for (given, name) in [
-        (&args.checkpoint, "own_checkpoint"),
-        (&args.forget, "forget"),
-    ] {
-        if given
-            .as_ref()
-            .is_some_and(|given| mistakes.keep(given.flag()) == Some(true))
-        {
-            settings.push(Setting::Plain(name));
-        }
-    }
-    if waits(args, mistakes) {
-        settings.push(Setting::Plain("wait_in_progress"));
-    }
-    if args.recover.is_some() {
-        settings.push(Setting::Plain("with_recover"));
-    }
+    let mut plain = words(args, mistakes);
+    plain.extend(in_progress(args, mistakes));
+    plain.extend(flags(args, mistakes));
+    plain.extend(args.recover.as_ref().map(|_| "with_recover"));
+    settings.extend(plain.into_iter().map(Setting::Plain));
     settings.extend(message(args, mistakes).map(|text| Setting::Text("message", text)));
     refuse_forgotten_replay(args, mistakes);
     settings
+}
+
+/// What is written wins over the engine, also where it is the usual value.
+fn words(args: &Args, mistakes: &mut Mistakes) -> Vec<&'static str> {
+    let words = [
+        (
+            &args.on_duplicate,
+            [
+                ("replay", "replay_duplicates"),
+                ("reject", "reject_duplicates"),
+            ],
+        ),
+        (
+            &args.on_abandoned,
+            [("hold", "hold_abandoned"), ("rerun", "rerun_abandoned")],
+        ),
+        (
+            &args.on_store_error,
+            [
+                ("error", "error_on_store_error"),
+                ("run", "run_on_store_error"),
+            ],
+        ),
+        (
+            &args.on_missing_key,
+            [
+                ("error", "error_on_missing_key"),
+                ("run", "run_on_missing_key"),
+            ],
+        ),
+    ];
+    words
+        .into_iter()
+        .filter_map(|(given, words)| mistakes.keep(given.as_ref()?.word(&words)))
+        .collect()
+}
+
+fn flags(args: &Args, mistakes: &mut Mistakes) -> Vec<&'static str> {
+    [
+        (&args.checkpoint, "own_checkpoint"),
+        (&args.forget, "forget"),
+    ]
+    .into_iter()
+    .filter(|(given, _)| given.as_ref().and_then(|given| mistakes.keep(given.flag())) == Some(true))
+    .map(|(_, name)| name)
+    .collect()
 }
 
 fn times(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
@@ -141,20 +150,20 @@ fn time(given: Option<&Given>, least: Millis, why: &str, mistakes: &mut Mistakes
 }
 
 /// `wait = …` alone asks for waiting, too.
-fn waits(args: &Args, mistakes: &mut Mistakes) -> bool {
+fn in_progress(args: &Args, mistakes: &mut Mistakes) -> Option<&'static str> {
+    const WAIT: &str = "wait_in_progress";
     let Some(given) = &args.in_progress else {
-        return args.wait.is_some();
+        return args.wait.as_ref().map(|_| WAIT);
     };
-    let waits = mistakes.keep(given.word(&[("reject", false), ("wait", true)]));
-    if waits == Some(false)
-        && let Some(wait) = &args.wait
-    {
+    let words = [("reject", "reject_in_progress"), ("wait", WAIT)];
+    let meant = mistakes.keep(given.word(&words))?;
+    if let Some(wait) = args.wait.as_ref().filter(|_| meant != WAIT) {
         mistakes.at(
             wait.name.span(),
             "`wait` has no use with in_progress = \"reject\"",
         );
     }
-    waits == Some(true)
+    Some(meant)
 }
 
 fn message(args: &Args, mistakes: &mut Mistakes) -> Option<LitStr> {
