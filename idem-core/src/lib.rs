@@ -29,5 +29,3 @@ pub use results::Results;
 pub use store::MemoryStore;
 #[cfg(feature = "redis")]
 pub use store::RedisStore;
-
-pub use idem_macros::{KeyPart, idempotent};
