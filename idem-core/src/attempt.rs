@@ -56,6 +56,7 @@ pub(crate) struct Inner {
     lease: Mutex<Lease>,
     stop: AtomicBool,
     lost: AtomicBool,
+    ended: AtomicBool,
     signal: Notify,
 }
 
@@ -98,6 +99,7 @@ impl Attempt {
             }),
             stop: AtomicBool::new(false),
             lost: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             signal: Notify::new(),
         }))
     }
@@ -173,17 +175,12 @@ impl Attempt {
             .ask(&self.0.store_key, &mut renew, &Unanswered::default())
             .await?;
         self.hear_renewal(&asked, true);
-        if self.is_lost() {
-            return Err(Error::LeaseLost {
-                context: self.context(),
-            });
-        }
+        let context = self.context();
         match asked.reply {
-            RenewReply::Damaged => Err(Error::Damaged {
-                context: self.context(),
-            }),
+            RenewReply::Renewed { .. } if !self.is_lost() => Ok(()),
+            RenewReply::Renewed { .. } | RenewReply::Lost => Err(Error::LeaseLost { context }),
+            RenewReply::Damaged => Err(Error::Damaged { context }),
             RenewReply::Late => Err(late()),
-            RenewReply::Renewed { .. } | RenewReply::Lost => Ok(()),
         }
     }
 
@@ -219,7 +216,8 @@ impl Attempt {
     /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
     /// the body may finish; otherwise it has to go.
     pub(crate) fn lose(&self) {
-        if self.0.lost.swap(true, Ordering::SeqCst) {
+        // The answer to a heartbeat that was under way when the attempt ended says nothing.
+        if self.0.ended.load(Ordering::SeqCst) || self.0.lost.swap(true, Ordering::SeqCst) {
             return;
         }
         Counters::add(&self.0.core.counters.lease_lost);
@@ -236,9 +234,14 @@ impl Attempt {
 
     /// Ends the body, whatever the policy says: the process goes down.
     pub(crate) fn stop(&self) {
-        self.lose();
+        self.0.lost.store(true, Ordering::SeqCst);
         self.0.stop.store(true, Ordering::SeqCst);
         self.0.signal.notify_waiters();
+    }
+
+    /// The body has ended; what becomes of its lease does not matter any more.
+    pub(crate) fn end(&self) {
+        self.0.ended.store(true, Ordering::SeqCst);
     }
 
     /// After this moment a silent attempt counts itself lost.

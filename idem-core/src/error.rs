@@ -289,6 +289,7 @@ impl fmt::Debug for Context {
 pub struct StoreError {
     kind: StoreErrorKind,
     detail: Cow<'static, str>,
+    is_before_sending: bool,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -313,6 +314,7 @@ impl StoreError {
         Self {
             kind,
             detail: detail.into(),
+            is_before_sending: false,
             source: None,
         }
     }
@@ -322,6 +324,19 @@ impl StoreError {
     pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
+    }
+
+    /// Says that nothing was sent: the store surely did not do it.
+    #[must_use]
+    pub fn before_sending(mut self) -> Self {
+        self.is_before_sending = true;
+        self
+    }
+
+    /// Whether it is sure that the store never saw the operation.
+    #[must_use]
+    pub fn is_before_sending(&self) -> bool {
+        self.is_before_sending
     }
 
     /// What kind of failure this is.

@@ -1,4 +1,33 @@
-//! Run a service function once.
+//! Run a service function once per business request.
+//!
+//! ```
+//! use idem_core::{Error, Idempotency, idempotent};
+//!
+//! struct PayRequest {
+//!     order_no: String,
+//! }
+//!
+//! #[idempotent(prefix = "order:pay", key = "request.order_no", expire = 600)]
+//! async fn pay(request: PayRequest) -> Result<String, Error> {
+//!     Ok(format!("paid {}", request.order_no))
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! Idempotency::memory().install()?;
+//! let first = pay(PayRequest { order_no: "A-1".into() }).await?;
+//! let again = pay(PayRequest { order_no: "A-1".into() }).await?; // not run: replayed
+//! assert_eq!(first, again);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`idempotent`] writes the guard around an `async fn`; [`Idempotency::run`] is its form for
+//!   programs.
+//! - [`Idempotency`] is an engine over a [`store`]: memory, Redis, or your own.
+//! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
+//! - [`Error`] says why a body did not run, and what to do next.
+//! - [`record`] is the specification: one pure function that every store keeps.
 
 pub mod attempt;
 pub mod codec;

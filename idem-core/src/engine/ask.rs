@@ -126,8 +126,14 @@ impl Core {
             let before = unanswered.sent(not_after);
             let sent = Instant::now();
             let answer = driver::by(until, op.send(&*self.store, key)).await?;
-            let answer = answer.unwrap_or_else(|| Err(no_answer(self.times.limit)))?;
-            unanswered.answered(before);
+            let answer = answer.unwrap_or_else(|| Err(no_answer(self.times.limit)));
+            if answer
+                .as_ref()
+                .map_or_else(StoreError::is_before_sending, |_| true)
+            {
+                unanswered.answered(before);
+            }
+            let answer = answer?;
             self.clock.hear(answer.now);
             if V::is_late(&answer.reply) && Instant::now() < until {
                 continue;

@@ -133,6 +133,7 @@ impl Builder {
             max_result_bytes: self.max_result_bytes,
             heartbeats: Arc::<Heartbeats>::default(),
             waits: Waits::default(),
+            afterwards: super::afterwards::Afterwards::default(),
             counters: Counters::default(),
             busy: Busy::default(),
             sites: Sites::default(),

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
+use super::afterwards::Afterwards;
 use super::clock::StoreClock;
 use super::heartbeat::Heartbeats;
 use super::wait::Waits;
@@ -24,6 +25,7 @@ pub(crate) struct Core {
     pub(crate) max_result_bytes: usize,
     pub(crate) heartbeats: Arc<Heartbeats>,
     pub(crate) waits: Waits,
+    pub(crate) afterwards: Afterwards,
     pub(crate) counters: Counters,
     pub(crate) busy: Busy,
     pub(crate) sites: Sites,

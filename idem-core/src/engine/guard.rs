@@ -1,13 +1,11 @@
 //! Ownership of an attempt: whatever happens to the caller, its record is told.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use super::afterwards;
 use super::ask::Unanswered;
-use super::core::{BusyToken, Core, Counters};
+use super::core::{BusyToken, Core};
 use crate::attempt::Attempt;
-use crate::driver;
 use crate::error::StoreError;
 use crate::policy::Settings;
 use crate::record::{Outcome, Owner, Settle, SettleReply, StoreTime, Terms};
@@ -66,12 +64,7 @@ impl Drop for ClaimGuard<'_> {
     fn drop(&mut self) {
         if let Some(until) = self.unanswered.until() {
             let settle = give_up(self.owner, self.terms);
-            driver::spawn(go_on(
-                self.core.clone(),
-                self.key.clone(),
-                settle,
-                Some(until),
-            ));
+            afterwards::settle(self.core, self.key, settle, Some(until), None);
         }
     }
 }
@@ -117,8 +110,8 @@ impl UnguardedGuard {
 impl Drop for UnguardedGuard {
     fn drop(&mut self) {
         if let Some(settle) = self.settle.take() {
-            let job = go_on(self.core.clone(), self.key.clone(), *settle, self.until);
-            in_background(job, self.busy.take());
+            let busy = self.busy.take();
+            afterwards::settle(&self.core, &self.key, *settle, self.until, busy);
         }
     }
 }
@@ -172,6 +165,7 @@ impl AttemptGuard {
     ///
     /// Dropped, or without an answer, the same settle goes on in the background.
     pub(crate) async fn settle(mut self, outcome: Outcome) -> Result<SettleReply, StoreError> {
+        self.attempt.end();
         let mut settle = self.attempt.settlement(outcome.clone());
         self.stage = Stage::Settling(outcome);
         let inner = self.attempt.inner();
@@ -192,6 +186,7 @@ impl AttemptGuard {
 
 impl Drop for AttemptGuard {
     fn drop(&mut self) {
+        self.attempt.end();
         let inner = self.attempt.inner();
         inner.core.heartbeats.remove(self.pulse);
         let (outcome, until) = match std::mem::replace(&mut self.stage, Stage::Settled) {
@@ -201,61 +196,7 @@ impl Drop for AttemptGuard {
             Stage::Settled => return,
         };
         let settle = self.attempt.settlement(outcome);
-        let job = go_on(inner.core.clone(), inner.store_key.clone(), settle, until);
-        in_background(job, self.busy.take());
-    }
-}
-
-fn in_background(job: impl Future<Output = ()> + Send + 'static, busy: Option<BusyToken>) {
-    driver::spawn(async move {
-        job.await;
-        drop(busy);
-    });
-}
-
-/// Repeats a settle until it is answered, or until nobody needs it any more. With `until` it goes
-/// on until an answer is later than that: then no send of the claim can arrive behind it.
-async fn go_on(core: Arc<Core>, key: StoreKey, mut settle: Settle, until: Option<StoreTime>) {
-    const FIRST_PAUSE: Duration = Duration::from_millis(50);
-    const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    // The owner's word counts for as long as a record lives.
-    let give_up_at = Instant::now() + settle.terms.expire.max(core.times.limit * 2);
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let asked = core.ask(&key, &mut settle, &Unanswered::default()).await;
-        match asked {
-            Ok(asked) if until.is_none_or(|until| asked.now > until) => {
-                if asked.reply != SettleReply::Late {
-                    return;
-                }
-            }
-            Ok(asked) => {
-                let left = until.map_or(Duration::ZERO, |until| until.since(asked.now));
-                pause = left.min(LONGEST_PAUSE) + Duration::from_millis(1);
-            }
-            Err(error) => {
-                tracing::debug!(?key, %error, "a settle goes on");
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        }
-        if Instant::now() + pause > give_up_at {
-            Counters::add(&core.counters.unconfirmed);
-            tracing::error!(?key, outcome = ?name(&settle.outcome), "a settle was never answered");
-            return;
-        }
-        if driver::sleep(pause).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// The outcome without its payload, for logs.
-fn name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Success(_) | Outcome::SuccessForget => "success",
-        Outcome::Failed | Outcome::FailedWith(_) => "failed",
-        Outcome::Release => "release",
-        Outcome::Abandon => "abandon",
-        Outcome::GiveUp => "give-up",
+        let busy = self.busy.take();
+        afterwards::settle(&inner.core, &inner.store_key, settle, until, busy);
     }
 }

@@ -6,6 +6,7 @@
 //! driver thread. No concrete store is named here; no store knows a policy.
 
 mod admit;
+mod afterwards;
 pub(crate) mod ask;
 mod builder;
 mod clock;

@@ -76,7 +76,7 @@ impl RedisStore {
     /// Runs a step on a key.
     async fn run(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
         self.within_limit(async {
-            let link = self.pool.link().await?;
+            let link = self.pool.link().await.map_err(StoreError::before_sending)?;
             let answer = match send(&link, step, key.as_str(), argv).await {
                 Ok(answer) => answer,
                 Err(error) => return Err(self.failed(&link, error)),
