@@ -49,9 +49,14 @@ fn is_hash_set(mut name: &str) -> bool {
         match last {
             "Box" | "Arc" | "Rc" | "Cow" | "Option" | "Mutex" | "RwLock" | "RefCell" | "Cell"
             | "Reverse" | "Wrapping" => name = name.get(head.len() + 1..).unwrap_or_default(),
-            _ => return last.ends_with("HashSet") || last == "DashSet",
+            // A slice or a tuple of sets begins with a bracket, and is itself no set.
+            _ => return !head.starts_with(['[', '(']) && is_set_name(last),
         }
     }
+}
+
+fn is_set_name(name: &str) -> bool {
+    name.ends_with("HashSet") || name == "DashSet"
 }
 
 /// The payload's own `Serialize` gave up.
