@@ -31,6 +31,8 @@
 
 pub mod attempt;
 pub mod codec;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod driver;
 pub mod engine;
 pub mod error;
