@@ -1,6 +1,8 @@
 //! The harness itself: each server, the proxy and the workers do what the suites rely on.
 
 mod process;
+mod redis;
+mod tls;
 
 use std::time::Duration;
 

@@ -14,4 +14,7 @@
 pub mod port;
 pub mod process;
 pub mod program;
+pub mod redis;
+pub mod resp;
+pub mod tls;
 pub mod wait;
