@@ -1,7 +1,9 @@
 //! The harness itself: each server, the proxy and the workers do what the suites rely on.
 
+mod cluster;
 mod process;
 mod redis;
+mod sentinel;
 mod tls;
 
 use std::time::Duration;

@@ -11,10 +11,12 @@
     reason = "every call fails alike: a program is missing, has ended, or did not do it in time, and the error says which"
 )]
 
+pub mod cluster;
 pub mod port;
 pub mod process;
 pub mod program;
 pub mod redis;
 pub mod resp;
+pub mod sentinel;
 pub mod tls;
 pub mod wait;
