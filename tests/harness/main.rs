@@ -2,6 +2,7 @@
 
 mod cluster;
 mod process;
+mod proxy;
 mod redis;
 mod sentinel;
 mod tls;

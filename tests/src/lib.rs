@@ -15,6 +15,7 @@ pub mod cluster;
 pub mod port;
 pub mod process;
 pub mod program;
+pub mod proxy;
 pub mod redis;
 pub mod resp;
 pub mod sentinel;
