@@ -6,7 +6,7 @@ const KEY: &str = "idem:order:pay::A-1";
 
 #[test]
 fn a_cluster_serves_moves_a_slot_and_survives_the_loss_of_a_master() {
-    let cluster = Cluster::start(&RedisOptions::new()).unwrap();
+    let cluster = Cluster::start(&RedisOptions::new().password("secret")).unwrap();
     assert_eq!(cluster.urls().len(), 6);
     let slot = cluster.slot_of(KEY).unwrap();
     let owner = cluster.master_of(slot).unwrap();
