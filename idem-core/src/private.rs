@@ -18,7 +18,7 @@ pub use crate::engine::{Idempotency, Recovered, Site};
 pub use crate::key::KeyBuilder;
 pub use crate::policy::{OnError, Policy};
 pub use crate::results::Results;
-pub use bounds::{Returned, need_error, need_result, need_storable, need_storable_error};
+pub use bounds::{Returned, replay_errors, stored, unstored};
 
 /// One call of an annotated function.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl<T, E> std::fmt::Debug for Run<T, E> {
 }
 
 /// Asks whether the body of `call` may run for `key`.
-pub async fn admit<T, E: From<Error>>(call: Call<T, E>, key: KeyBuilder) -> Admitted<T, E> {
+pub async fn admit<T, E>(call: Call<T, E>, key: KeyBuilder) -> Admitted<T, E> {
     // Boxed, so that an annotated function's future grows by a pointer and not by all of this.
     match Box::pin(ask(&call, key.finish())).await {
         Ok(admitted) => Admitted::Run(Run {
@@ -87,7 +87,7 @@ pub async fn admit<T, E: From<Error>>(call: Call<T, E>, key: KeyBuilder) -> Admi
     }
 }
 
-async fn ask<T, E: From<Error>>(
+async fn ask<T, E>(
     call: &Call<T, E>,
     key: Result<Key, Error>,
 ) -> Result<Admission, Result<T, E>> {
@@ -104,12 +104,12 @@ async fn ask<T, E: From<Error>>(
         }
         Err(error) => {
             observe::report(Outcome::Refused);
-            Err(Err(Error::into(error)))
+            Err(Err(call.results.refuse(error)))
         }
     }
 }
 
-impl<T, E: From<Error>> Run<T, E> {
+impl<T, E> Run<T, E> {
     /// If an attempt before died after its checkpoint, asks `recover` what became of it.
     pub async fn recover<RE, F>(self, recover: impl FnOnce() -> Pin<Box<F>>) -> Admitted<T, E>
     where
@@ -145,7 +145,8 @@ impl<T, E: From<Error>> Run<T, E> {
         E: Send + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let run = self.admitted.execute(self.results, body);
+        let results = self.results;
+        let run = self.admitted.execute(results, body);
         match tokio::spawn(observe(run)).await {
             Ok((result, outcome)) => {
                 if let Some(outcome) = outcome {
@@ -156,7 +157,7 @@ impl<T, E: From<Error>> Run<T, E> {
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => std::panic::resume_unwind(payload),
                 // The runtime went down under it: the record is abandoned.
-                Err(error) => Err(task_ended(error).into()),
+                Err(error) => Err(results.refuse(task_ended(error))),
             },
         }
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec::{Codec, CodecError, Json};
+use crate::error::Error;
 use crate::policy::OnError;
 
 /// How the results of one function travel.
@@ -30,6 +31,7 @@ pub struct Results<T, E> {
     values: Option<Coded<T>>,
     errors: Option<Coded<E>>,
     on_error: Meaning<E>,
+    refuse: fn(Error) -> E,
 }
 
 struct Coded<V> {
@@ -84,7 +86,7 @@ impl<V: Serialize + DeserializeOwned> Coded<V> {
     }
 }
 
-impl<T, E> Results<T, E> {
+impl<T, E: From<Error>> Results<T, E> {
     /// Results are stored as JSON, and replayed.
     pub fn stored() -> Self
     where
@@ -110,8 +112,12 @@ impl<T, E> Results<T, E> {
             values: None,
             errors: None,
             on_error: Meaning::Always(OnError::Fail),
+            refuse: E::from,
         }
     }
+}
+
+impl<T, E> Results<T, E> {
 
     /// What every error of the body means.
     pub const fn on_error(mut self, meaning: OnError) -> Self {
@@ -132,6 +138,12 @@ impl<T, E> Results<T, E> {
     {
         self.errors = Some(Coded::with::<Json>());
         self
+    }
+
+    /// Says why the call was refused, in the function's own error. The conversion is kept here so
+    /// that the bound is asked for once, where the types are written.
+    pub(crate) fn refuse(&self, error: Error) -> E {
+        (self.refuse)(error)
     }
 
     pub(crate) fn encode(&self, value: &T) -> Option<Result<Bytes, CodecError>> {

@@ -183,7 +183,7 @@ impl Idempotency {
     }
 
     /// Asks whether the body may run; `Err` is the caller's answer if not.
-    pub(crate) async fn admit<T, E: From<Error>>(
+    pub(crate) async fn admit<T, E>(
         &self,
         key: Result<Key, Error>,
         policy: Policy,
@@ -193,7 +193,7 @@ impl Idempotency {
         let core = &self.core;
         let refused = |error: Error| {
             observe::report(Outcome::Refused);
-            Err(error.into())
+            Err(results.refuse(error))
         };
         let key = match key {
             Ok(key) if core.hash_keys => key.hashed(),

@@ -52,7 +52,6 @@ impl Admitted {
     ) -> Result<T, E>
     where
         F: Future<Output = Result<T, E>>,
-        E: From<Error>,
     {
         match self {
             Self::Guarded(guard) => execute(guard, results, body).await,
@@ -79,7 +78,6 @@ async fn execute<T, E, F>(
 ) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
-    E: From<Error>,
 {
     let attempt = guard.attempt().clone();
     guard.begin();
@@ -103,10 +101,9 @@ where
         }
         Ended::Stopped => {
             drop(guard);
-            Err(Error::LeaseLost {
+            Err(results.refuse(Error::LeaseLost {
                 context: attempt.context(),
-            }
-            .into())
+            }))
         }
     }
 }
@@ -120,7 +117,6 @@ pub(crate) async fn recover<T, E, RE, F>(
 ) -> Result<AttemptGuard, Result<T, E>>
 where
     F: Future<Output = Result<Recovered<T>, RE>>,
-    E: From<Error>,
 {
     let attempt = guard.attempt().clone();
     guard.begin();
@@ -136,10 +132,9 @@ where
         }
         Ended::Returned(Ok(Recovered::Unknown) | Err(_)) => {
             say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
-            Err(Err(Error::OutcomeUnknown {
+            Err(Err(results.refuse(Error::OutcomeUnknown {
                 context: attempt.context(),
-            }
-            .into()))
+            })))
         }
         Ended::Panicked(payload) => {
             say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
@@ -147,10 +142,9 @@ where
         }
         Ended::Stopped => {
             drop(guard);
-            Err(Err(Error::LeaseLost {
+            Err(Err(results.refuse(Error::LeaseLost {
                 context: attempt.context(),
-            }
-            .into()))
+            })))
         }
     }
 }
@@ -211,7 +205,7 @@ fn storable<X: std::fmt::Display>(encoded: Option<Result<Bytes, X>>, core: &Core
 }
 
 /// What the caller gets for a body that returned `value`.
-fn after_success<T, E: From<Error>>(
+fn after_success<T, E>(
     attempt: &Attempt,
     results: Results<T, E>,
     value: T,
@@ -223,10 +217,10 @@ fn after_success<T, E: From<Error>>(
     };
     let context = attempt.context();
     let Current::Success { result } = current else {
-        return Err(Error::LeaseLost { context }.into());
+        return Err(results.refuse(Error::LeaseLost { context }));
     };
     if attempt.inner().settings.on_duplicate == OnDuplicate::Reject {
-        return Err(Error::Duplicate { context }.into());
+        return Err(results.refuse(Error::Duplicate { context }));
     }
     let reason = match result {
         Some(bytes) => match results.decode(&bytes) {
@@ -238,7 +232,7 @@ fn after_success<T, E: From<Error>>(
         },
         None => "no result was stored".into(),
     };
-    Err(Error::ResultUnavailable { context, reason }.into())
+    Err(results.refuse(Error::ResultUnavailable { context, reason }))
 }
 
 fn say_unless_settled(attempt: &Attempt, settled: &Result<SettleReply, StoreError>) {

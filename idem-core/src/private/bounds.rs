@@ -1,10 +1,11 @@
-//! What an annotated function's types must be able to do, asked for at the place where the user
-//! wrote them.
+//! What an annotated function's types must be able to do, asked for once and where the user wrote
+//! them: generated code names them here, and nothing after it asks again.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
+use crate::results::Results;
 
 /// A `Result`, perhaps behind an alias.
 #[diagnostic::on_unimplemented(
@@ -23,14 +24,51 @@ impl<T, E> Returned for Result<T, E> {
     type Error = E;
 }
 
-/// Asks for a `Result`.
-pub const fn need_result<R: Returned>() {}
+/// A value that can be stored and given to duplicates.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can not be stored and given to duplicates",
+    label = "this type needs `serde::Serialize` and `serde::Deserialize`",
+    note = "derive both: `#[derive(Serialize, Deserialize)]`",
+    note = "or store no result: `on_duplicate = \"reject\"` answers duplicates with `Error::Duplicate`"
+)]
+pub trait Storable: Serialize + DeserializeOwned {}
 
-/// Asks for an error that can say why a call was refused.
-pub const fn need_error<E: From<Error>>() {}
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Storable for T {}
 
-/// Asks for a value that can be stored and given to duplicates.
-pub const fn need_storable<T: Serialize + DeserializeOwned>() {}
+/// An error that can be stored and given to duplicates.
+#[diagnostic::on_unimplemented(
+    message = "the error `{Self}` can not be stored and given to duplicates",
+    label = "this type needs `serde::Serialize` and `serde::Deserialize`",
+    note = "derive both, or let errors mean something else: `on_error = \"fail\"`, `\"release\"` or `\"abandon\"`"
+)]
+pub trait StorableError: Serialize + DeserializeOwned {}
 
-/// Asks for an error that can be stored and given to duplicates.
-pub const fn need_storable_error<E: Serialize + DeserializeOwned>() {}
+#[diagnostic::do_not_recommend]
+impl<E: Serialize + DeserializeOwned> StorableError for E {}
+
+/// An error that can say why a call was refused.
+#[diagnostic::on_unimplemented(
+    message = "the error `{Self}` can not say why a call was refused",
+    label = "this type needs `From<idem_core::Error>`",
+    note = "with thiserror: `#[error(transparent)] Idem(#[from] idem_core::Error)`; `anyhow::Error` has it"
+)]
+pub trait Refusal: From<Error> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: From<Error>> Refusal for E {}
+
+/// Results that are stored and given to duplicates.
+pub fn stored<T: Storable, E: Refusal>() -> Results<T, E> {
+    Results::stored()
+}
+
+/// Results that only the first caller gets.
+pub const fn unstored<T, E: Refusal>() -> Results<T, E> {
+    Results::unstored()
+}
+
+/// The same, with errors stored too.
+pub fn replay_errors<T, E: StorableError>(results: Results<T, E>) -> Results<T, E> {
+    results.replay_errors()
+}
