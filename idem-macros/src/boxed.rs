@@ -25,11 +25,11 @@ impl Boxed {
     pub(crate) fn recognise(item: &Item) -> syn::Result<Self> {
         syn::parse2::<ExprCall>(item.body.stream())
             .ok()
-            .and_then(Self::take_apart)
+            .and_then(|call| Self::take_apart(&call))
             .ok_or_else(|| not_async(&item.sig))
     }
 
-    fn take_apart(call: ExprCall) -> Option<Self> {
+    fn take_apart(call: &ExprCall) -> Option<Self> {
         let Expr::Path(pin) = &*call.func else {
             return None;
         };

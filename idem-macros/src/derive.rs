@@ -27,11 +27,14 @@ fn newtype(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
             "only a struct with one field can be a part of a key; name the field that identifies the request in `key`, or implement `KeyPart`",
         ));
     };
-    let member = field
-        .ident
-        .clone()
-        .map_or_else(|| Member::Unnamed(Index::from(0)), Member::Named);
     let span = Span::call_site().located_at(field.ty.span());
+    let member = match field.ident.clone() {
+        Some(mut name) => {
+            name.set_span(span);
+            Member::Named(name)
+        }
+        None => Member::Unnamed(Index { index: 0, span }),
+    };
     let write = quote_spanned!(span=> ::idem_core::KeyPart::write(&self.#member, out));
     Ok(implementation(input, Some(field), &write))
 }

@@ -6,10 +6,10 @@
 
 mod part;
 
-use proc_macro2::{Group, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Expr, Type};
+use syn::{Expr, Ident, Type};
 
 use crate::args::Time;
 use crate::model::{Model, OnError, Setting};
@@ -27,11 +27,10 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
         Body::Boxed(boxed) => {
             let (pin, prologue) = (&boxed.pin, &boxed.prologue);
             let guard = Guard::new(model).guarded(&boxed.statements);
-            quote_spanned!(site=> #pin(async move { #(#prologue)* #guard }))
+            quote_spanned!(site=> return #pin(async move { #(#prologue)* #guard });)
         }
     };
-    let mut body = Group::new(proc_macro2::Delimiter::Brace, content);
-    body.set_span(item.body.span());
+    let body = braced(content, item.body.span());
     let (attrs, vis, sig) = (&item.attrs, &item.vis, &item.sig);
     quote_spanned!(site=> #(#attrs)* #vis #sig #body)
 }
@@ -45,33 +44,35 @@ struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     fn new(model: &'a Model) -> Self {
-        let (site, krate) = (Span::mixed_site(), &model.krate);
+        let site = Span::mixed_site();
+        let private = quote_spanned!(site=> __idem_private);
         Self {
             model,
-            private: quote_spanned!(site=> #krate::__private),
+            private,
             site,
         }
     }
 
     /// Admission, then the body: never the body alone.
     fn guarded(&self, statements: &TokenStream) -> TokenStream {
-        let private = &self.private;
+        let (private, krate) = (&self.private, &self.model.krate);
         let place = self.place();
-        let bounds = self.bounds();
         let call = self.call();
         let key = self.key();
         let fingerprint = self.fingerprint();
         let run = self.run(statements);
+        // The path is named once, so that a wrong one is one error. `return` is written for those
+        // who have clippy::implicit_return on; without it nobody sees it.
         quote_spanned! {self.site=>
+            use #krate::__private as #private;
             #place
-            #bounds
             #call
             #key
             #fingerprint
-            match #private::admit(__idem_call, __idem_key).await {
+            return match #private::admit(__idem_call, __idem_key).await {
                 #private::Admitted::Answer(__idem_answer) => __idem_answer,
                 #private::Admitted::Run(__idem_run) => { #run }
-            }
+            };
         }
     }
 
@@ -83,27 +84,6 @@ impl<'a> Guard<'a> {
             static __IDEM_SITE: #private::Site =
                 #private::Site::new(#prefix, ::core::module_path!(), #name, ::core::line!());
         }
-    }
-
-    /// Asks for what the call needs of the user's types, at the place where they are written.
-    fn bounds(&self) -> TokenStream {
-        let private = &self.private;
-        let (value, error) = self.types();
-        let whole = &self.model.function.returned.whole;
-        let mut bounds = TokenStream::new();
-        if self.model.function.returned.parts.is_none() {
-            bounds.extend(quote_spanned!(self.at(whole)=> #private::need_result::<#whole>();));
-        }
-        bounds.extend(quote_spanned!(self.at(&error)=> #private::need_error::<#error>();));
-        if self.model.results.stored {
-            bounds.extend(quote_spanned!(self.at(&value)=> #private::need_storable::<#value>();));
-        }
-        if self.model.results.replay_errors {
-            bounds.extend(
-                quote_spanned!(self.at(&error)=> #private::need_storable_error::<#error>();),
-            );
-        }
-        bounds
     }
 
     fn call(&self) -> TokenStream {
@@ -133,7 +113,7 @@ impl<'a> Guard<'a> {
     }
 
     fn setting(&self, setting: &Setting) -> TokenStream {
-        let named = |name: &str| syn::Ident::new(name, self.site);
+        let named = |name: &str| Ident::new(name, self.site);
         match setting {
             Setting::Plain(name) => {
                 let name = named(name);
@@ -154,26 +134,28 @@ impl<'a> Guard<'a> {
         }
     }
 
+    /// The one place that asks something of the user's types, so that a wrong one is one error.
     fn results(&self) -> TokenStream {
         let private = &self.private;
         let results = &self.model.results;
         let (value, error) = self.types();
-        let start = if results.stored {
-            quote_spanned!(self.at(&value)=> #private::Results::<#value, #error>::stored())
+        let kind = Ident::new(
+            if results.stored { "stored" } else { "unstored" },
+            self.site,
+        );
+        let start = quote_spanned!(self.site=> #private::#kind::<#value, #error>());
+        let start = if results.replay_errors {
+            quote_spanned!(self.site=> #private::replay_errors::<#value, #error>(#start))
         } else {
-            quote_spanned!(self.site=> #private::Results::<#value, #error>::unstored())
+            start
         };
-        let on_error = match &results.on_error {
+        match &results.on_error {
             OnError::Always(variant) => {
-                let variant = syn::Ident::new(variant, self.site);
-                quote_spanned!(self.site=> .on_error(#private::OnError::#variant))
+                let variant = Ident::new(variant, self.site);
+                quote_spanned!(self.site=> #start.on_error(#private::OnError::#variant))
             }
-            OnError::Classify(path) => quote_spanned!(self.at(path)=> .classify(#path)),
-        };
-        let replay_errors = results
-            .replay_errors
-            .then(|| quote_spanned!(self.at(&error)=> .replay_errors()));
-        quote_spanned!(self.site=> #start #on_error #replay_errors)
+            OnError::Classify(path) => quote_spanned!(self.at(path)=> #start.classify(#path)),
+        }
     }
 
     fn run(&self, statements: &TokenStream) -> TokenStream {
@@ -181,7 +163,7 @@ impl<'a> Guard<'a> {
         let recover = self.recover();
         let whole = &self.model.function.returned.whole;
         let kept = self.kept_arguments();
-        let execute = syn::Ident::new(
+        let execute = Ident::new(
             if self.model.detach {
                 "execute_detached"
             } else {
@@ -191,16 +173,20 @@ impl<'a> Guard<'a> {
         );
         // The early return that never happens gives the block its type before the first `?`,
         // `return` or tail, so that they coerce as in the plain function (as async-trait does).
+        let content = quote_spanned! {self.site=>
+            if let ::core::option::Option::Some(__idem_never) = ::core::option::Option::None::<#whole> {
+                #[allow(unreachable_code)]
+                return __idem_never;
+            }
+            #kept
+            #statements
+        };
+        // rustc reports a half-typed statement at the brace that ends it: the user's.
+        let end = self.model.function.item.body.span_close();
+        let body = braced(content, end);
         quote_spanned! {self.site=>
             #recover
-            __idem_run.#execute(#private::Box::pin(async move {
-                if let ::core::option::Option::Some(__idem_never) = ::core::option::Option::None::<#whole> {
-                    #[allow(unreachable_code)]
-                    return __idem_never;
-                }
-                #kept
-                #statements
-            })).await
+            __idem_run.#execute(#private::Box::pin(async move #body)).await
         }
     }
 
@@ -225,7 +211,7 @@ impl<'a> Guard<'a> {
             .filter(|name| name.to_string().starts_with('_'));
         let mut kept = TokenStream::new();
         for name in names {
-            kept.extend(quote_spanned!(self.site=> let _ = &#name;));
+            kept.extend(quote_spanned!(self.site=> #[allow(clippy::used_underscore_binding)] let _ = &#name;));
         }
         kept
     }
@@ -237,7 +223,7 @@ impl<'a> Guard<'a> {
         returned.parts.clone().unwrap_or_else(|| {
             let whole = &returned.whole;
             let of = |name: &str| {
-                let name = syn::Ident::new(name, self.site);
+                let name = Ident::new(name, self.site);
                 Type::Verbatim(
                     quote_spanned!(self.at(whole)=> <#whole as #private::Returned>::#name),
                 )
@@ -250,6 +236,12 @@ impl<'a> Guard<'a> {
     fn at(&self, tokens: &impl ToTokens) -> Span {
         self.site.located_at(tokens.span())
     }
+}
+
+fn braced(content: TokenStream, span: Span) -> Group {
+    let mut group = Group::new(Delimiter::Brace, content);
+    group.set_span(span);
+    group
 }
 
 /// A reference to an expression, with parentheses where they are needed.

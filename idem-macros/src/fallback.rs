@@ -6,7 +6,7 @@ use quote::quote;
 
 pub(crate) fn or_unchanged(
     args: TokenStream,
-    item: TokenStream,
+    item: &TokenStream,
     expand: impl FnOnce(TokenStream, TokenStream) -> syn::Result<TokenStream>,
 ) -> TokenStream {
     expand(args, item.clone()).unwrap_or_else(|mistakes| {

@@ -19,7 +19,7 @@ use proc_macro::TokenStream;
 /// Runs an async function once for each key. Documented where `idem_core` re-exports it.
 #[proc_macro_attribute]
 pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
-    fallback::or_unchanged(args.into(), item.into(), |args, item| {
+    fallback::or_unchanged(args.into(), &item.into(), |args, item| {
         model::Model::new(args, item).map(|model| expand::expand(&model))
     })
     .into()

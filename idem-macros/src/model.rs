@@ -40,7 +40,7 @@ impl Model {
         require(&args, &mut mistakes);
         let function = mistakes
             .keep(syn::parse2::<Item>(item))
-            .and_then(|item| Function::new(item, &mut mistakes));
+            .map(|item| Function::new(item, &mut mistakes));
         let model = Self::check(&args, function, &mut mistakes);
         mistakes.finish(model)
     }

@@ -2,7 +2,7 @@
 
 mod returned;
 
-use proc_macro2::{Group, Ident, TokenStream};
+use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::visit::{self, Visit};
@@ -98,34 +98,41 @@ pub(crate) enum Body {
         statements: TokenStream,
     },
     /// A body that async-trait boxed.
-    Boxed(Boxed),
+    Boxed(Box<Boxed>),
 }
 
 impl Function {
-    pub(crate) fn new(item: Item, mistakes: &mut Mistakes) -> Option<Self> {
+    /// Checks the item. A mistake is noted and something plain put in its place, so that the
+    /// options can be checked against the rest.
+    pub(crate) fn new(item: Item, mistakes: &mut Mistakes) -> Self {
         refuse_twice(&item.attrs, mistakes);
         refuse_qualifiers(&item.sig, mistakes);
-        let (body, returned) = if item.sig.asyncness.is_some() {
-            let (inner, statements) = part_inner_attributes(item.body.stream());
-            let returned = mistakes.keep(Returned::of_async(&item.sig))?;
-            (Body::Plain { inner, statements }, returned)
-        } else {
-            let boxed = mistakes.keep(Boxed::recognise(&item))?;
-            let returned = mistakes.keep(Returned::new(boxed.returned.clone()))?;
-            (Body::Boxed(boxed), returned)
+        let boxed = match item.sig.asyncness {
+            Some(_) => None,
+            None => mistakes.keep(Boxed::recognise(&item)),
         };
-        let bindings = match &body {
-            Body::Plain { .. } => bound(item.sig.inputs.iter().filter_map(pattern)),
-            Body::Boxed(boxed) => boxed.bindings(&item.sig),
+        let returned = match &boxed {
+            Some(boxed) => Returned::new(boxed.returned.clone()),
+            None if item.sig.asyncness.is_some() => Returned::of(&item.sig),
+            None => Ok(Returned::unknown()),
         };
+        let returned = mistakes.keep(returned).unwrap_or_else(Returned::unknown);
+        let bindings = match &boxed {
+            None => bound(item.sig.inputs.iter().filter_map(pattern)),
+            Some(boxed) => boxed.bindings(&item.sig),
+        };
+        let body = boxed.map_or_else(
+            || Body::plain(item.body.stream()),
+            |boxed| Body::Boxed(Box::new(boxed)),
+        );
         let receiver = receiver(&item.sig, &body);
-        Some(Self {
+        Self {
             item,
             bindings,
             receiver,
             returned,
             body,
-        })
+        }
     }
 
     /// The names at which a path can start.
@@ -233,13 +240,19 @@ pub(crate) fn bound<'a>(patterns: impl IntoIterator<Item = &'a Pat>) -> Vec<Iden
     names.0
 }
 
-/// Parts `#![…]` at the beginning of a body from its statements, which need not parse.
-fn part_inner_attributes(body: TokenStream) -> (TokenStream, TokenStream) {
-    let mut tokens = body.into_iter().peekable();
-    let mut inner = TokenStream::new();
-    let is = |token: Option<&proc_macro2::TokenTree>, wanted| matches!(token, Some(proc_macro2::TokenTree::Punct(punct)) if punct.as_char() == wanted);
-    while is(tokens.peek(), '#') && is(tokens.clone().nth(1).as_ref(), '!') {
-        inner.extend(tokens.by_ref().take(3));
+impl Body {
+    /// Parts `#![…]` at the beginning from the statements, which need not parse.
+    fn plain(body: TokenStream) -> Self {
+        let mut tokens = body.into_iter().peekable();
+        let mut inner = TokenStream::new();
+        while is_punct(tokens.peek(), '#') && is_punct(tokens.clone().nth(1).as_ref(), '!') {
+            inner.extend(tokens.by_ref().take(3));
+        }
+        let statements = tokens.collect();
+        Self::Plain { inner, statements }
     }
-    (inner, tokens.collect())
+}
+
+fn is_punct(token: Option<&TokenTree>, wanted: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == wanted)
 }

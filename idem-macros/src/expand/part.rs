@@ -34,7 +34,7 @@ impl Guard<'_> {
             return part;
         }
         quote_spanned! {self.site=>
-            if (|| { #part ::core::option::Option::Some(()) })().is_none() {
+            if (|| { #part return ::core::option::Option::Some(()); })().is_none() {
                 __idem_key.missing(#name);
             }
         }
@@ -58,7 +58,7 @@ impl Guard<'_> {
     fn printed(&self, value: &Value) -> TokenStream {
         if value.source.may_miss() {
             let found = value.source.found();
-            quote_spanned!(self.site=> &(|| ::core::option::Option::Some(#found))())
+            quote_spanned!(self.site=> &(|| { return ::core::option::Option::Some(#found); })())
         } else {
             value.source.reference()
         }
@@ -101,7 +101,10 @@ impl Source {
     }
 }
 
+/// The steps have the literal's place and our hygiene: as the user's own, rustc would offer to
+/// replace the whole literal by a field's name.
 fn place(root: &Ident, path: &Path, span: Span) -> TokenStream {
+    let span = Span::mixed_site().located_at(span);
     path.steps
         .iter()
         .fold(quote!(#root), |place, step| match step {

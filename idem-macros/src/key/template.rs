@@ -24,7 +24,7 @@ impl Template {
             return Err("an empty key would be the same for every call; write a path, as in \"request.order_no\"".to_owned());
         }
         let is_spring = text.trim_start().starts_with(['#', '$'])
-            && (text.contains('+') || !text.contains("{"));
+            && (text.contains('+') || !text.contains('{'));
         if is_spring || !text.contains(['{', '}']) {
             let pieces = vec![Piece::Path(Path::parse(text)?)];
             return Ok(Self {

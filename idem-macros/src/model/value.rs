@@ -52,9 +52,7 @@ pub(crate) fn key(
         .into_iter()
         .filter_map(|expr| function.map(|function| Part::Value(from_expr(expr, function))))
         .collect();
-    if let Some(function) = function {
-        refuse_constant(given, function, mistakes);
-    }
+    refuse_constant(given, mistakes);
     (parts, String::new())
 }
 
@@ -195,35 +193,18 @@ fn tries(expr: &Expr) -> bool {
     }
 }
 
-/// A key that names no argument and calls nothing is the same for every request.
-fn refuse_constant(given: &Given, function: &Function, mistakes: &mut Mistakes) {
-    let roots = function.roots();
-    if !varies(given.value.to_token_stream(), &roots) {
+/// A key of literals and constants only is the same for every request. A small name may be an
+/// argument, or a wrong one, which rustc knows better.
+fn refuse_constant(given: &Given, mistakes: &mut Mistakes) {
+    if !varies(given.value.to_token_stream()) {
         mistakes.add(given.error("this key names no argument: every call would share one record"));
     }
 }
 
-fn varies(tokens: TokenStream, roots: &[String]) -> bool {
-    let mut after_name = false;
-    tokens.into_iter().any(|token| {
-        let called = after_name
-            && matches!(&token, TokenTree::Group(_) | TokenTree::Punct(_))
-            && is_call(&token);
-        after_name = matches!(token, TokenTree::Ident(_));
-        called
-            || match token {
-                TokenTree::Ident(name) => roots.iter().any(|root| name.unraw() == root),
-                TokenTree::Group(group) => varies(group.stream(), roots),
-                _ => false,
-            }
-    })
-}
-
-/// `(…)` or `!` after a name: a function or a macro, whose answer may differ each time.
-fn is_call(token: &TokenTree) -> bool {
-    match token {
-        TokenTree::Group(group) => group.delimiter() == proc_macro2::Delimiter::Parenthesis,
-        TokenTree::Punct(punct) => punct.as_char() == '!',
+fn varies(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => name.unraw().to_string().starts_with(char::is_lowercase),
+        TokenTree::Group(group) => varies(group.stream()),
         _ => false,
-    }
+    })
 }

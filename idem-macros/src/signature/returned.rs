@@ -7,6 +7,8 @@ use syn::{
     TypeInfer, TypeReference,
 };
 
+use crate::model::readable;
+
 /// A return type that may be a `Result`.
 pub(crate) struct Returned {
     pub(crate) whole: Type,
@@ -15,13 +17,21 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    pub(crate) fn of_async(sig: &Signature) -> syn::Result<Self> {
+    pub(crate) fn of(sig: &Signature) -> syn::Result<Self> {
         match &sig.output {
             ReturnType::Type(_, ty) => Self::new((**ty).clone()),
             ReturnType::Default => Err(syn::Error::new(
                 sig.ident.span(),
                 "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns nothing",
             )),
+        }
+    }
+
+    /// Of a function whose mistake was noted.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            whole: syn::parse_quote!(()),
+            parts: None,
         }
     }
 
@@ -38,7 +48,7 @@ impl Returned {
                 &whole,
                 format!(
                     "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns `{}`",
-                    super::super::model::readable(written)
+                    readable(written)
                 ),
             ));
         }

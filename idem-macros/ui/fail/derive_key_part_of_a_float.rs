@@ -1,0 +1,6 @@
+use idem_core::KeyPart;
+
+#[derive(KeyPart)]
+struct Amount(f64);
+
+fn main() {}

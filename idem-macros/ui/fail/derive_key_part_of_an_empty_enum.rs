@@ -1,0 +1,6 @@
+use idem_core::KeyPart;
+
+#[derive(KeyPart)]
+enum Never {}
+
+fn main() {}

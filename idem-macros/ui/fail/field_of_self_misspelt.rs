@@ -1,0 +1,14 @@
+use idem_core::{Error, idempotent};
+
+struct Shop {
+    tenant: String,
+}
+
+impl Shop {
+    #[idempotent(prefix = "order:pay", key = "self.tennant")]
+    async fn pay(&self) -> Result<String, Error> {
+        Ok(self.tenant.clone())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use idem_core::idempotent;
+
+#[idempotent(prefix = "order:pay", key = "order_no")]
+struct Request {
+    order_no: String,
+}
+
+fn main() {}

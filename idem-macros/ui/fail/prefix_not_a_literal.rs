@@ -1,0 +1,14 @@
+use idem_core::{Error, idempotent};
+
+struct Request {
+    order_no: String,
+}
+
+const PREFIX: &str = "order:pay";
+
+#[idempotent(prefix = PREFIX, key = "request.order_no")]
+async fn pay(request: Request) -> Result<String, Error> {
+    Ok(request.order_no)
+}
+
+fn main() {}
