@@ -1,0 +1,94 @@
+//! What the environment says.
+//!
+//! | variable | default | meaning |
+//! |---|---|---|
+//! | `LISTEN` | `127.0.0.1:8080`, or a free port if that is taken | address to serve on |
+//! | `ORDERS_FILE` | a new file in the temporary folder | the SQLite file |
+//! | `REDIS_URL` | none: records in this process | where the records are, such as `redis://127.0.0.1/` |
+
+use std::env;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process;
+
+use anyhow::Context;
+use idem_core::store::redis::RedisStore;
+use idem_core::{Idempotency, MemoryStore};
+use tokio::net::TcpListener;
+
+/// How the service was asked to run.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The SQLite file.
+    pub orders_file: PathBuf,
+    listen: Option<SocketAddr>,
+    redis_url: Option<String>,
+}
+
+impl Config {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    /// A `LISTEN` that is no address with a port.
+    pub fn from_env() -> anyhow::Result<Self> {
+        let said = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let listen = said("LISTEN")
+            .map(|address| address.parse())
+            .transpose()
+            .context("LISTEN is no address such as 127.0.0.1:8080")?;
+        Ok(Self {
+            orders_file: said("ORDERS_FILE").map_or_else(temporary_file, PathBuf::from),
+            listen,
+            redis_url: said("REDIS_URL"),
+        })
+    }
+
+    /// The engine, with its records in Redis or in this process.
+    ///
+    /// # Errors
+    /// What Redis says if it can not be used.
+    pub async fn engine(&self) -> anyhow::Result<Idempotency> {
+        let builder = match &self.redis_url {
+            Some(url) => {
+                let store = RedisStore::connect(url)
+                    .await
+                    .context("REDIS_URL can not be used")?;
+                Idempotency::builder(store)
+            }
+            None => Idempotency::builder(MemoryStore::new()),
+        };
+        Ok(builder.namespace("orders").build()?)
+    }
+
+    /// Where the records are, in words.
+    #[must_use]
+    pub fn records(&self) -> &'static str {
+        match self.redis_url {
+            Some(_) => "in Redis, by REDIS_URL",
+            None => "in this process; REDIS_URL would let them outlive it",
+        }
+    }
+
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// If the address that was asked for can not be had.
+    pub async fn listen(&self) -> anyhow::Result<TcpListener> {
+        if let Some(address) = self.listen {
+            return TcpListener::bind(address)
+                .await
+                .with_context(|| format!("LISTEN={address} can not be had"));
+        }
+        match TcpListener::bind("127.0.0.1:8080").await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                Ok(TcpListener::bind("127.0.0.1:0").await?)
+            }
+            bound => Ok(bound?),
+        }
+    }
+}
+
+fn temporary_file() -> PathBuf {
+    env::temp_dir().join(format!("idem-orders-{}.sqlite", process::id()))
+}

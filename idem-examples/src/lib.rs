@@ -1,0 +1,16 @@
+//! An order service: what `idem` does, in a service that can be read in one sitting.
+//!
+//! [`scenes`] holds the annotated functions; everything else is the service around them: orders in
+//! [`orders`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
+
+pub mod answer;
+pub mod app;
+pub mod config;
+pub mod database;
+pub mod gateway;
+pub mod input;
+pub mod orders;
+pub mod records;
+pub mod scenes;
+pub mod serve;
+pub mod shop;

@@ -1,0 +1,4 @@
+//! The scenes: one annotated service function each, with what it takes, gives and says.
+
+pub mod create_order;
+pub mod pay;

@@ -1,0 +1,159 @@
+//! Pay an order: the guard around a charge that must not happen twice, and the order's own state
+//! machine behind it.
+
+use axum::http::StatusCode;
+use idem_core::{Attempt, OnError, Recovered, idempotent};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Refusal;
+use crate::gateway::{Card, Charge, ChargeError, ChargeRequest};
+use crate::orders::{Order, Transition};
+use crate::shop::Shop;
+
+/// One business request: this order is to be paid.
+#[derive(Debug, Clone)]
+pub struct PayRequest {
+    /// Which order; the key, since an order is paid once.
+    pub order_no: String,
+    /// By which card. Not a part of the key: after a refusal another card may pay.
+    pub card: Card,
+}
+
+/// The proof of a payment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Which order was paid.
+    pub order_no: String,
+    /// How much, in cents.
+    pub amount_cents: i64,
+    /// The provider's number of the charge.
+    pub charge_no: i64,
+}
+
+/// Why there is no receipt.
+#[derive(Debug, thiserror::Error)]
+pub enum PayError {
+    /// There is no such order.
+    #[error("there is no such order")]
+    NoSuchOrder,
+    /// The provider did not charge, or nobody knows.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The card was charged, but another charge had paid the order.
+    #[error("the order was paid by another charge meanwhile")]
+    PaidTwice,
+    /// The database failed.
+    #[error("the orders can not be read or written: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The guard refused.
+    #[error(transparent)]
+    Guard(#[from] idem_core::Error),
+}
+
+/// Charges the card and marks the order as paid.
+///
+/// # Errors
+/// See [`PayError`].
+///
+/// # Cancel safety
+/// Dropped, the body goes on in its own task: a client that hangs up cancels no payment.
+///
+/// # Concurrent calls on the same key
+/// One runs; the others wait a second for its receipt, then get `InProgress`. An attempt that died
+/// is looked up at the provider by the next call, after its lease of 5 s.
+#[idempotent(
+    prefix = "order:pay",
+    key = "request.order_no",
+    expire = "24h",
+    lease = 5,
+    in_progress = "wait",
+    wait = "1s",
+    on_error = meaning,
+    recover = ask_provider(&shop, &request),
+    message = "This order is being paid.",
+    detach = true
+)]
+pub async fn pay(shop: Shop, request: PayRequest) -> Result<Receipt, PayError> {
+    let order = find(&shop, &request).await?;
+    if let Some(charge_no) = order.charge_no {
+        // Paid so long ago that its record has expired.
+        return Ok(receipt(&order, charge_no));
+    }
+    let charge = shop.gateway.charge(charge_for(&order, &request)).await?;
+    mark_paid(&shop, &order, charge).await
+}
+
+/// What an error says about the card.
+fn meaning(error: &PayError) -> OnError {
+    match error {
+        PayError::NoSuchOrder => OnError::Release,
+        PayError::Charge(ChargeError::Declined | ChargeError::Voided) => OnError::Fail,
+        PayError::Charge(ChargeError::TimedOut | ChargeError::Ledger(_))
+        | PayError::PaidTwice
+        | PayError::Database(_)
+        | PayError::Guard(_) => OnError::Abandon,
+    }
+}
+
+/// An attempt died: has it charged? What it may still have under way is voided first, so that "no"
+/// stays true while the body runs again.
+async fn ask_provider(shop: &Shop, request: &PayRequest) -> Result<Recovered<Receipt>, PayError> {
+    let order = find(shop, request).await?;
+    match shop.gateway.void_before(&order.order_no, fence()).await? {
+        Some(charge) => Ok(Recovered::Done(mark_paid(shop, &order, charge).await?)),
+        None => Ok(Recovered::NotDone),
+    }
+}
+
+async fn find(shop: &Shop, request: &PayRequest) -> Result<Order, PayError> {
+    let order = shop.orders.find(&request.order_no).await?;
+    order.ok_or(PayError::NoSuchOrder)
+}
+
+async fn mark_paid(shop: &Shop, order: &Order, charge: Charge) -> Result<Receipt, PayError> {
+    match shop.orders.mark_paid(order, charge.charge_no).await? {
+        Transition::Applied | Transition::AlreadyThere => Ok(receipt(order, charge.charge_no)),
+        Transition::Conflict => Err(PayError::PaidTwice),
+    }
+}
+
+fn charge_for(order: &Order, request: &PayRequest) -> ChargeRequest {
+    ChargeRequest {
+        order_no: order.order_no.clone(),
+        amount_cents: order.amount_cents,
+        card: request.card,
+        fence: fence(),
+    }
+}
+
+/// The provider tells a request that was voided from the one after it by this number.
+fn fence() -> u64 {
+    Attempt::current().map_or(0, |attempt| attempt.fence().as_u64())
+}
+
+fn receipt(order: &Order, charge_no: i64) -> Receipt {
+    Receipt {
+        order_no: order.order_no.clone(),
+        amount_cents: order.amount_cents,
+        charge_no,
+    }
+}
+
+impl From<PayError> for Refusal {
+    fn from(error: PayError) -> Self {
+        let (status, code) = match &error {
+            PayError::NoSuchOrder => (StatusCode::NOT_FOUND, "no_such_order"),
+            PayError::Charge(ChargeError::Declined) => (StatusCode::PAYMENT_REQUIRED, "declined"),
+            PayError::Charge(ChargeError::TimedOut) => {
+                (StatusCode::GATEWAY_TIMEOUT, "provider_timed_out")
+            }
+            PayError::Charge(ChargeError::Voided) => (StatusCode::CONFLICT, "voided"),
+            PayError::PaidTwice => (StatusCode::CONFLICT, "paid_twice"),
+            PayError::Charge(ChargeError::Ledger(error)) | PayError::Database(error) => {
+                return Self::internal(error);
+            }
+            PayError::Guard(error) => return error.clone().into(),
+        };
+        Self::new(status, code, error.to_string())
+    }
+}
