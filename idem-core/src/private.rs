@@ -87,10 +87,7 @@ pub async fn admit<T, E>(call: Call<T, E>, key: KeyBuilder) -> Admitted<T, E> {
     }
 }
 
-async fn ask<T, E>(
-    call: &Call<T, E>,
-    key: Result<Key, Error>,
-) -> Result<Admission, Result<T, E>> {
+async fn ask<T, E>(call: &Call<T, E>, key: Result<Key, Error>) -> Result<Admission, Result<T, E>> {
     let checked = || {
         let engine = call.engine.clone().map_or_else(Idempotency::current, Ok)?;
         engine.check_site(call.site)?;

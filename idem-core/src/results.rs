@@ -118,7 +118,6 @@ impl<T, E: From<Error>> Results<T, E> {
 }
 
 impl<T, E> Results<T, E> {
-
     /// What every error of the body means.
     pub const fn on_error(mut self, meaning: OnError) -> Self {
         self.on_error = Meaning::Always(meaning);
