@@ -138,10 +138,8 @@ impl Request<'_> {
             self.fingerprint,
             (grant, asked.now, asked.sent),
         );
-        let unanswered = guard.granted();
-        Ok(Answer::Admitted(Admission::Run(AttemptGuard::new(
-            attempt, unanswered,
-        ))))
+        let guard = AttemptGuard::new(attempt, guard.granted());
+        Ok(Answer::Admitted(Admission::Run(guard)))
     }
 
     fn refuse(&self, refusal: Refusal) -> Error {

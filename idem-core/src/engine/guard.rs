@@ -19,6 +19,14 @@ pub(crate) struct ClaimGuard<'a> {
     owner: Owner,
     terms: Terms,
     pub(crate) unanswered: Unanswered,
+    busy: Option<BusyToken>,
+}
+
+/// What a granted claim leaves to the attempt.
+pub(crate) struct Granted {
+    /// Until when copies of the claim may still arrive; `None` if all were answered.
+    unanswered: Option<StoreTime>,
+    busy: Option<BusyToken>,
 }
 
 impl<'a> ClaimGuard<'a> {
@@ -29,20 +37,23 @@ impl<'a> ClaimGuard<'a> {
             owner,
             terms,
             unanswered: Unanswered::default(),
+            busy: Some(BusyToken::new(core)),
         }
     }
 
-    /// The claim was granted: from now on the attempt's own guard answers for it. Says until when
-    /// copies of the claim may still arrive.
-    pub(crate) fn granted(self) -> Option<StoreTime> {
-        let until = self.unanswered.until();
+    /// The claim was granted: from now on the attempt's own guard answers for it.
+    pub(crate) fn granted(mut self) -> Granted {
+        let granted = Granted {
+            unanswered: self.unanswered.until(),
+            busy: self.busy.take(),
+        };
         std::mem::forget(self);
-        until
+        granted
     }
 
     /// The body runs although the claim was not answered. It may have been granted all the same,
     /// so its end is told to the store.
-    pub(crate) fn run_unguarded(self, settings: Settings) -> UnguardedGuard {
+    pub(crate) fn run_unguarded(mut self, settings: Settings) -> UnguardedGuard {
         let settle = give_up(self.owner, self.terms);
         let guard = UnguardedGuard {
             core: self.core.clone(),
@@ -53,7 +64,7 @@ impl<'a> ClaimGuard<'a> {
             })),
             settings: Box::new(settings),
             until: self.unanswered.until(),
-            busy: Some(BusyToken::new(self.core)),
+            busy: self.busy.take(),
         };
         std::mem::forget(self);
         guard
@@ -64,7 +75,7 @@ impl Drop for ClaimGuard<'_> {
     fn drop(&mut self) {
         if let Some(until) = self.unanswered.until() {
             let settle = give_up(self.owner, self.terms);
-            afterwards::settle(self.core, self.key, settle, Some(until), None);
+            afterwards::settle(self.core, self.key, settle, Some(until), self.busy.take());
         }
     }
 }
@@ -122,9 +133,7 @@ pub(crate) struct AttemptGuard {
     attempt: Attempt,
     stage: Stage,
     pulse: u64,
-    /// Copies of its claim that may still arrive.
-    unanswered: Option<StoreTime>,
-    busy: Option<BusyToken>,
+    claim: Granted,
 }
 
 enum Stage {
@@ -139,16 +148,14 @@ enum Stage {
 }
 
 impl AttemptGuard {
-    pub(crate) fn new(attempt: Attempt, unanswered: Option<StoreTime>) -> Self {
+    pub(crate) fn new(attempt: Attempt, claim: Granted) -> Self {
         let core = &attempt.inner().core;
         let pulse = core.heartbeats.add(core, &attempt);
-        let busy = Some(BusyToken::new(core));
         Self {
             attempt,
             stage: Stage::Granted,
             pulse,
-            unanswered,
-            busy,
+            claim,
         }
     }
 
@@ -190,13 +197,13 @@ impl Drop for AttemptGuard {
         let inner = self.attempt.inner();
         inner.core.heartbeats.remove(self.pulse);
         let (outcome, until) = match std::mem::replace(&mut self.stage, Stage::Settled) {
-            Stage::Granted => (Outcome::GiveUp, self.unanswered),
+            Stage::Granted => (Outcome::GiveUp, self.claim.unanswered),
             Stage::Running => (Outcome::Abandon, None),
             Stage::Settling(outcome) => (outcome, None),
             Stage::Settled => return,
         };
         let settle = self.attempt.settlement(outcome);
-        let busy = self.busy.take();
+        let busy = self.claim.busy.take();
         afterwards::settle(&inner.core, &inner.store_key, settle, until, busy);
     }
 }
