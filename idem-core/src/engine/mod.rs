@@ -177,7 +177,12 @@ impl Idempotency {
         F: Future<Output = Result<T, E>>,
     {
         match self.admit(Ok(key), policy, results, fingerprint).await {
-            Ok(admitted) => admitted.execute(results, Box::pin(body())).await,
+            // What the closure does before its first await is the body, too: it is called under
+            // the guard.
+            Ok(admitted) => {
+                let body = Box::pin(async move { body().await });
+                admitted.execute(results, body).await
+            }
             Err(answer) => answer,
         }
     }
