@@ -12,6 +12,7 @@
 )]
 
 pub mod cluster;
+pub mod faulty;
 pub mod port;
 pub mod process;
 pub mod program;

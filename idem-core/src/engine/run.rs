@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::core::{Core, Counters};
 use super::guard::{AttemptGuard, UnguardedGuard};
 use crate::attempt::Attempt;
+use crate::codec::CodecError;
 use crate::error::{Error, StoreError};
 use crate::observe::{self, Outcome as Observed};
 use crate::policy::{OnDuplicate, OnError, Settings};
@@ -173,31 +174,37 @@ fn outcome_of<T, E>(
     match result {
         Ok(_) if settings.forget => Outcome::SuccessForget,
         Ok(_) if settings.on_duplicate == OnDuplicate::Reject => Outcome::Success(None),
-        Ok(value) => Outcome::Success(storable(results.encode(value), core)),
+        Ok(value) => Outcome::Success(storable(|| results.encode(value), core)),
         Err(error) => match results.meaning(error) {
             OnError::Fail => Outcome::Failed,
             OnError::Release => Outcome::Release,
             OnError::Abandon => Outcome::Abandon,
             // An error that can not be stored can not be final either; what it means for the
             // effects is not known.
-            OnError::Replay => storable(results.encode_error(error), core)
+            OnError::Replay => storable(|| results.encode_error(error), core)
                 .map_or(Outcome::Abandon, Outcome::FailedWith),
         },
     }
 }
 
-/// The bytes to store, if there are any and they fit.
-fn storable<X: std::fmt::Display>(encoded: Option<Result<Bytes, X>>, core: &Core) -> Option<Bytes> {
-    let why = match encoded? {
-        Ok(bytes) if bytes.len() <= core.max_result_bytes => return Some(bytes),
-        Ok(bytes) => {
+/// The bytes to store, if there are any and they fit. A serializer that panics has none: the body
+/// has succeeded all the same.
+fn storable(
+    encode: impl FnOnce() -> Option<Result<Bytes, CodecError>>,
+    core: &Core,
+) -> Option<Bytes> {
+    let why = match catch_unwind(AssertUnwindSafe(encode)) {
+        Ok(None) => return None,
+        Ok(Some(Ok(bytes))) if bytes.len() <= core.max_result_bytes => return Some(bytes),
+        Ok(Some(Ok(bytes))) => {
             format!(
                 "it takes {} bytes, the limit is {}",
                 bytes.len(),
                 core.max_result_bytes
             )
         }
-        Err(error) => error.to_string(),
+        Ok(Some(Err(error))) => error.to_string(),
+        Err(_) => "its serializer panicked".to_owned(),
     };
     Counters::add(&core.counters.result_not_stored);
     tracing::error!(%why, "a result is not stored; duplicates will get ResultUnavailable");
