@@ -19,7 +19,8 @@ use crate::record::{
 use crate::store::StoreKey;
 
 tokio::task_local! {
-    static CURRENT: Attempt;
+    /// `None` in a body that nobody guards, also inside one that somebody does.
+    static CURRENT: Option<Attempt>;
 }
 
 /// One run of a body: its key, its fence, and whether it still owns its record.
@@ -108,7 +109,7 @@ impl Attempt {
     /// without a guard. In a task that the body spawns, use a clone.
     #[must_use]
     pub fn current() -> Option<Self> {
-        CURRENT.try_with(Clone::clone).ok()
+        CURRENT.try_with(Clone::clone).ok().flatten()
     }
 
     /// Whether it follows an attempt that died after its checkpoint.
@@ -118,7 +119,12 @@ impl Attempt {
 
     /// Runs `future` with `self` as the current attempt.
     pub(crate) async fn scope<F: Future>(&self, future: F) -> F::Output {
-        CURRENT.scope(self.clone(), future).await
+        CURRENT.scope(Some(self.clone()), future).await
+    }
+
+    /// Runs `future` without a current attempt.
+    pub(crate) async fn scope_of_none<F: Future>(future: F) -> F::Output {
+        CURRENT.scope(None, future).await
     }
 
     /// The key it runs for, without a namespace.

@@ -57,14 +57,14 @@ impl Admitted {
         match self {
             Self::Guarded(guard) => execute(guard, results, body).await,
             Self::Unguarded(guard) => {
-                let result = body.await;
+                let result = Attempt::scope_of_none(body).await;
                 observe::report(Observed::Unguarded);
                 let outcome = outcome_of(&result, results, guard.core(), guard.settings());
                 guard.settle(outcome);
                 result
             }
             Self::Keyless => {
-                let result = body.await;
+                let result = Attempt::scope_of_none(body).await;
                 observe::report(Observed::Unguarded);
                 result
             }
@@ -153,7 +153,8 @@ where
 /// Polls `body` as `attempt` until it ends, or has to.
 async fn run<F: Future>(attempt: &Attempt, mut body: Pin<Box<F>>) -> Ended<F::Output> {
     let mut stop = pin!(attempt.must_stop());
-    let polling = poll_fn(|context| {
+    // The body moves in, so that what it drops still sees its attempt.
+    let polling = poll_fn(move |context| {
         match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context))) {
             Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
             Ok(Poll::Pending) => {}
