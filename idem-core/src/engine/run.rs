@@ -101,6 +101,7 @@ where
             resume_unwind(payload)
         }
         Ended::Stopped => {
+            observe::report(Observed::Executed);
             drop(guard);
             Err(results.refuse(Error::LeaseLost {
                 context: attempt.context(),
@@ -132,6 +133,7 @@ where
             Err(result.and_then(|value| after_success(&attempt, results, value, settled)))
         }
         Ended::Returned(Ok(Recovered::Unknown) | Err(_)) => {
+            observe::report(Observed::Refused);
             say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
             Err(Err(results.refuse(Error::OutcomeUnknown {
                 context: attempt.context(),
@@ -142,6 +144,7 @@ where
             resume_unwind(payload)
         }
         Ended::Stopped => {
+            observe::report(Observed::Refused);
             drop(guard);
             Err(Err(results.refuse(Error::LeaseLost {
                 context: attempt.context(),
