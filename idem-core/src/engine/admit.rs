@@ -50,11 +50,11 @@ impl Request<'_> {
         let mut place: Option<Waiter> = None;
         let mut was_closed = false;
         loop {
-            let decision = match self.claim(&store_key).await? {
+            let waited = place.is_some();
+            let decision = match self.claim(&store_key, waited).await? {
                 Answer::Admitted(admission) => return Ok(admission),
                 Answer::Not(decision) => decision,
             };
-            let waited = place.is_some();
             match decision {
                 Decision::Replay(result) => return Ok(Admission::Replay { result, waited }),
                 Decision::ReplayError(error) => {
@@ -101,7 +101,7 @@ impl Request<'_> {
     }
 
     /// One claim, as a new attempt.
-    async fn claim(&self, key: &StoreKey) -> Result<Answer, Error> {
+    async fn claim(&self, key: &StoreKey, waited: bool) -> Result<Answer, Error> {
         let owner = new_owner()?;
         let settings = &self.settings;
         let mut claim = Claim {
@@ -118,7 +118,7 @@ impl Request<'_> {
         let guard = ClaimGuard::new(self.core, key, owner, settings.terms);
         let asked = match self.core.ask(key, &mut claim, &guard.unanswered).await {
             Ok(asked) => asked,
-            Err(source) if settings.on_store_error == OnStoreError::Run => {
+            Err(source) if self.runs_without_an_answer(&source, waited) => {
                 Counters::add(&self.core.counters.unguarded);
                 tracing::error!(?key, error = %source, "the store gave no answer; running unguarded");
                 let guard = guard.run_unguarded(*settings);
@@ -140,6 +140,14 @@ impl Request<'_> {
         );
         let guard = AttemptGuard::new(attempt, guard.granted());
         Ok(Answer::Admitted(Admission::Run(guard)))
+    }
+
+    /// Whether the body may run unguarded. Not on an answer that nobody understood: it may have
+    /// said that the request is done. And not beside an attempt that was waited for.
+    fn runs_without_an_answer(&self, error: &StoreError, waited: bool) -> bool {
+        self.settings.on_store_error == OnStoreError::Run
+            && error.kind() != StoreErrorKind::Protocol
+            && !waited
     }
 
     fn refuse(&self, refusal: Refusal) -> Error {
