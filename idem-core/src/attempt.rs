@@ -255,6 +255,15 @@ impl Attempt {
         self.lease().sent + self.0.settings.terms.lease.mul_f64(SAFE_PART)
     }
 
+    /// Whether its lease ran out before its body began: its claim was heard, or its task polled,
+    /// too late.
+    pub(crate) fn came_too_late(&self) -> bool {
+        if self.safe_until() <= Instant::now() {
+            self.lose();
+        }
+        self.0.stop.load(Ordering::SeqCst)
+    }
+
     /// When the next heartbeat is due.
     pub(crate) fn renew_at(&self) -> Instant {
         self.lease().sent + self.0.settings.terms.lease / 3

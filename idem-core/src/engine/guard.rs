@@ -163,9 +163,13 @@ impl AttemptGuard {
         &self.attempt
     }
 
-    /// The body, or `recover`, is about to be polled.
-    pub(crate) fn begin(&mut self) {
+    /// The body, or `recover`, is about to be polled; `false` if it must not be any more.
+    pub(crate) fn begin(&mut self) -> bool {
+        if self.attempt.came_too_late() {
+            return false;
+        }
         self.stage = Stage::Running;
+        true
     }
 
     /// Tells the store how the attempt ended.

@@ -35,6 +35,8 @@ enum Ended<R> {
     Panicked(Box<dyn Any + Send>),
     /// The record was lost, and the body was dropped.
     Stopped,
+    /// …before it began.
+    NeverBegan,
 }
 
 /// A body that may run.
@@ -81,8 +83,7 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let attempt = guard.attempt().clone();
-    guard.begin();
-    match run(&attempt, body).await {
+    match run(&mut guard, body).await {
         Ended::Returned(result) => {
             observe::report(Observed::Executed);
             let inner = attempt.inner();
@@ -102,10 +103,11 @@ where
         }
         Ended::Stopped => {
             observe::report(Observed::Executed);
-            drop(guard);
-            Err(results.refuse(Error::LeaseLost {
-                context: attempt.context(),
-            }))
+            Err(results.refuse(lease_lost(guard)))
+        }
+        Ended::NeverBegan => {
+            observe::report(Observed::Refused);
+            Err(results.refuse(lease_lost(guard)))
         }
     }
 }
@@ -121,8 +123,7 @@ where
     F: Future<Output = Result<Recovered<T>, RE>>,
 {
     let attempt = guard.attempt().clone();
-    guard.begin();
-    match run(&attempt, recover).await {
+    match run(&mut guard, recover).await {
         Ended::Returned(Ok(Recovered::NotDone)) => Ok(guard),
         Ended::Returned(Ok(Recovered::Done(value))) => {
             observe::report(Observed::Recovered);
@@ -143,18 +144,26 @@ where
             say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
             resume_unwind(payload)
         }
-        Ended::Stopped => {
+        Ended::Stopped | Ended::NeverBegan => {
             observe::report(Observed::Refused);
-            drop(guard);
-            Err(Err(results.refuse(Error::LeaseLost {
-                context: attempt.context(),
-            })))
+            Err(Err(results.refuse(lease_lost(guard))))
         }
     }
 }
 
-/// Polls `body` as `attempt` until it ends, or has to.
-async fn run<F: Future>(attempt: &Attempt, mut body: Pin<Box<F>>) -> Ended<F::Output> {
+/// The guard tells the store; this tells the caller.
+fn lease_lost(guard: AttemptGuard) -> Error {
+    let context = guard.attempt().context();
+    drop(guard);
+    Error::LeaseLost { context }
+}
+
+/// Polls `body` as the guarded attempt until it ends, or has to.
+async fn run<F: Future>(guard: &mut AttemptGuard, mut body: Pin<Box<F>>) -> Ended<F::Output> {
+    if !guard.begin() {
+        return Ended::NeverBegan;
+    }
+    let attempt = guard.attempt();
     let mut stop = pin!(attempt.must_stop());
     // The body moves in, so that what it drops still sees its attempt.
     let polling = poll_fn(move |context| {
