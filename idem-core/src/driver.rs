@@ -81,6 +81,13 @@ pub(crate) async fn sleep_until(moment: Instant) -> Result<(), StoreError> {
     by(moment, std::future::pending::<()>()).await.map(|_| ())
 }
 
+/// The moment `time` from now; far beyond any process if there is no such moment.
+pub(crate) fn moment_in(time: Duration) -> Instant {
+    const FAR: Duration = Duration::from_hours(100 * 365 * 24);
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or(now + FAR)
+}
+
 /// Waits for `pause`.
 pub(crate) async fn sleep(pause: Duration) -> Result<(), StoreError> {
     sleep_until(Instant::now() + pause).await

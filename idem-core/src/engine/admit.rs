@@ -10,6 +10,7 @@ use super::decide::{Decision, Refusal, decide};
 use super::guard::{AttemptGuard, ClaimGuard, UnguardedGuard};
 use super::wait::Waiter;
 use crate::attempt::Attempt;
+use crate::driver;
 use crate::error::{Context, Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
@@ -46,7 +47,7 @@ enum Answer {
 impl Request<'_> {
     pub(crate) async fn admit(&self) -> Result<Admission, Error> {
         let store_key = StoreKey::within(&self.core.namespace, &self.key);
-        let waits_until = self.settings.wait.map(|wait| Instant::now() + wait);
+        let waits_until = self.settings.wait.map(driver::moment_in);
         let mut place: Option<Waiter> = None;
         let mut was_closed = false;
         loop {

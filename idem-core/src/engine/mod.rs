@@ -294,7 +294,7 @@ impl Idempotency {
     /// Can be dropped and called again.
     pub async fn drain(&self, timeout: Duration) -> usize {
         let busy = &self.core.busy;
-        let _ = driver::by(Instant::now() + timeout, busy.until_idle()).await;
+        let _ = driver::by(driver::moment_in(timeout), busy.until_idle()).await;
         let left = self.core.heartbeats.attempts();
         left.iter().for_each(crate::attempt::Attempt::stop);
         let told = self.core.times.limit * 2;
