@@ -74,6 +74,10 @@ struct Lease {
 /// The part of a lease after which a silent attempt counts itself lost.
 const SAFE_PART: f64 = 0.8;
 
+/// Between two heartbeats of one attempt: a lease too short to be kept does not keep the one
+/// background thread from everybody else.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
 impl Attempt {
     pub(crate) fn granted(
         core: Arc<Core>,
@@ -266,12 +270,12 @@ impl Attempt {
 
     /// When the next heartbeat is due.
     pub(crate) fn renew_at(&self) -> Instant {
-        self.lease().sent + self.0.settings.terms.lease / 3
+        self.lease().sent + (self.0.settings.terms.lease / 3).max(SHORTEST_PAUSE)
     }
 
     /// How long to wait before a heartbeat that got no answer is repeated.
     pub(crate) fn retry_pause(&self) -> Duration {
-        self.0.settings.terms.lease / 10
+        (self.0.settings.terms.lease / 10).max(SHORTEST_PAUSE)
     }
 
     pub(crate) fn renewal(&self, checkpoint: bool) -> Renew {

@@ -292,7 +292,7 @@ impl Policy {
 fn lease(asked: Option<Duration>, expire: Duration) -> Result<Duration, Error> {
     const USUAL: Duration = Duration::from_secs(30);
     match asked {
-        None => Ok(USUAL.min(expire / 2)),
+        None => Ok(USUAL.min(expire / 2).max(Duration::from_millis(1))),
         Some(lease) if lease < SHORTEST_LEASE => Err(invalid(format!(
             "lease is {lease:?}; the shortest is {SHORTEST_LEASE:?}"
         ))),
