@@ -183,7 +183,8 @@ impl Policy {
         self
     }
 
-    /// The function can find out what an attempt that died has done.
+    /// The function can find out what an attempt that died has done. For the attribute: the form
+    /// for programs has nobody to ask, and refuses it.
     pub const fn with_recover(mut self) -> Self {
         self.recover = true;
         self
@@ -217,6 +218,10 @@ impl Policy {
     pub const fn message(mut self, message: &'static str) -> Self {
         self.message = Some(message);
         self
+    }
+
+    pub(crate) const fn recovers(&self) -> bool {
+        self.recover
     }
 
     pub(crate) fn missing_key(&self, defaults: &Self) -> OnMissingKey {

@@ -176,6 +176,12 @@ impl Idempotency {
         E: From<Error>,
         F: Future<Output = Result<T, E>>,
     {
+        if policy.recovers() {
+            observe::report(Outcome::Refused);
+            return Err(E::from(invalid(
+                "`run` has no one to ask what an attempt that died has done; use `recover` in the attribute, or `resolve`",
+            )));
+        }
         match self.admit(Ok(key), policy, results, fingerprint).await {
             // What the closure does before its first await is the body, too: it is called under
             // the guard.
