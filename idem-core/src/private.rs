@@ -144,7 +144,7 @@ impl<T, E> Run<T, E> {
     {
         let results = self.results;
         let run = self.admitted.execute(results, body);
-        match tokio::spawn(observe(run)).await {
+        match tokio::spawn(Idempotency::keep_scope(observe(run))).await {
             Ok((result, outcome)) => {
                 if let Some(outcome) = outcome {
                     observe::report(outcome);

@@ -126,9 +126,20 @@ impl Idempotency {
     }
 
     /// Runs `future` with this as the engine of every annotated function in it: for tests. Tasks
-    /// that it spawns do not see it.
+    /// that it spawns do not see it, but for those of `detach = true`.
     pub async fn scope<F: Future>(&self, future: F) -> F::Output {
         SCOPED.scope(self.clone(), future).await
+    }
+
+    /// `future` for another task, with the engine of the scope in which this is called.
+    pub(crate) fn keep_scope<F: Future>(future: F) -> impl Future<Output = F::Output> {
+        let scoped = SCOPED.try_with(Clone::clone).ok();
+        async move {
+            match scoped {
+                Some(idem) => idem.scope(future).await,
+                None => future.await,
+            }
+        }
     }
 
     /// Runs `body` once for `key`, and gives its result to every caller with that key: the form
