@@ -160,17 +160,19 @@ impl Alarm {
             alarms.next_id += 1;
             alarms.next_id
         });
-        match alarms.due.entry((self.deadline, id)) {
-            std::collections::btree_map::Entry::Occupied(mut entry) => {
-                entry.get_mut().clone_from(waker);
-            }
-            std::collections::btree_map::Entry::Vacant(entry) => {
-                entry.insert(waker.clone());
-            }
-        }
-        if alarms.looks_at.is_none_or(|moment| self.deadline < moment) {
+        let place = (self.deadline, id);
+        let replaced = match alarms.due.get(&place) {
+            Some(known) if known.will_wake(waker) => None,
+            _ => alarms.due.insert(place, waker.clone()),
+        };
+        let is_earlier = alarms.looks_at.is_none_or(|moment| self.deadline < moment);
+        if is_earlier {
             alarms.looks_at = Some(self.deadline);
-            drop(alarms);
+        }
+        drop(alarms);
+        // Dropping a waker is somebody else's code, and may end a task with alarms of its own.
+        drop(replaced);
+        if is_earlier {
             self.driver.earlier.notify_one();
         }
     }
@@ -179,7 +181,9 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.driver.alarms().due.remove(&(self.deadline, id));
+            let waker = self.driver.alarms().due.remove(&(self.deadline, id));
+            // As above: outside of the lock.
+            drop(waker);
         }
     }
 }
@@ -216,6 +220,34 @@ mod tests {
                 .keys()
                 .any(|(moment, _)| *moment == far)
         );
+    }
+
+    /// In executors whose wakers own their tasks, dropping a waker can drop a waiting call.
+    #[test]
+    fn a_waker_that_owns_another_waiting_task_can_be_dropped() {
+        struct Task(Mutex<Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>>);
+        impl std::task::Wake for Task {
+            fn wake(self: std::sync::Arc<Self>) {}
+        }
+        let waits = || Box::pin(async { drop(sleep(Duration::from_hours(2)).await) });
+        let waker_of = |task| Waker::from(std::sync::Arc::new(Task(Mutex::new(task))));
+        let poll = |future: std::pin::Pin<&mut (dyn Future<Output = ()> + Send)>, waker: &Waker| {
+            assert!(future.poll(&mut std::task::Context::from_waker(waker)).is_pending());
+        };
+        let (sender, done) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let mut inner = waits();
+            poll(inner.as_mut(), Waker::noop());
+            let mut outer = waits();
+            poll(outer.as_mut(), &waker_of(Some(inner)));
+            poll(outer.as_mut(), Waker::noop());
+            let mut inner = waits();
+            poll(inner.as_mut(), Waker::noop());
+            poll(outer.as_mut(), &waker_of(Some(inner)));
+            drop(outer);
+            sender.send(()).unwrap();
+        });
+        done.recv_timeout(Duration::from_secs(10)).expect("it hangs");
     }
 
     fn block_on_without_a_runtime<F: Future>(future: F) -> F::Output {
