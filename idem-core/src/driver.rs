@@ -232,7 +232,11 @@ mod tests {
         let waits = || Box::pin(async { drop(sleep(Duration::from_hours(2)).await) });
         let waker_of = |task| Waker::from(std::sync::Arc::new(Task(Mutex::new(task))));
         let poll = |future: std::pin::Pin<&mut (dyn Future<Output = ()> + Send)>, waker: &Waker| {
-            assert!(future.poll(&mut std::task::Context::from_waker(waker)).is_pending());
+            assert!(
+                future
+                    .poll(&mut std::task::Context::from_waker(waker))
+                    .is_pending()
+            );
         };
         let (sender, done) = std::sync::mpsc::channel();
         thread::spawn(move || {
@@ -247,7 +251,8 @@ mod tests {
             drop(outer);
             sender.send(()).unwrap();
         });
-        done.recv_timeout(Duration::from_secs(10)).expect("it hangs");
+        done.recv_timeout(Duration::from_secs(10))
+            .expect("it hangs");
     }
 
     fn block_on_without_a_runtime<F: Future>(future: F) -> F::Output {

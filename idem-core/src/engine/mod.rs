@@ -20,7 +20,7 @@ mod wait;
 
 pub use builder::Builder;
 pub use core::{Counts, Site};
-pub use operate::{Changes, Done, Forget, NotDone, RecordView, Records, Verdict};
+pub use operate::{Changes, Done, Forget, NotDone, RecordView, Records, Running, Verdict};
 pub use run::Recovered;
 
 use std::future::Future;

@@ -1,0 +1,242 @@
+//! Calls that are dropped: after every poll of the main paths, and at the moments that matter.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+
+use idem_core::record::{Outcome, RenewReply, Reply, Status};
+use idem_core::{Attempt, Error, Policy};
+use idem_tests::faulty::{Fault, Verb};
+
+use crate::rig::{Bodies, Held, LIMIT, Rig, dropped_after};
+
+/// How far a body had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    Nothing,
+    Body,
+    /// The mark is set, or may be.
+    Checkpoint,
+    Effect,
+    End,
+}
+
+struct Sweep {
+    rig: Rig,
+    reached: Arc<Mutex<Reached>>,
+}
+
+impl Sweep {
+    fn new(fault: Fault) -> Self {
+        let rig = Rig::new();
+        rig.store.all(fault);
+        let reached = Arc::new(Mutex::new(Reached::Nothing));
+        Self { rig, reached }
+    }
+
+    fn reached(&self) -> Reached {
+        *self.reached.lock().unwrap()
+    }
+
+    fn reach(&self, place: Reached) {
+        *self.reached.lock().unwrap() = place;
+    }
+
+    async fn body(&self, marks: bool) -> Result<u32, Error> {
+        self.reach(Reached::Body);
+        tokio::task::yield_now().await;
+        self.reach(Reached::Checkpoint);
+        if marks {
+            Attempt::current().unwrap().checkpoint().await?;
+        }
+        self.reach(Reached::Effect);
+        tokio::task::yield_now().await;
+        self.reach(Reached::End);
+        Ok(1)
+    }
+
+    /// Lets a call go on for `polls` polls, and the background come to its end.
+    async fn drop_after(&self, polls: usize, policy: Policy, marks: bool) -> bool {
+        let call = self.rig.run(policy, || self.body(marks));
+        let ended = dropped_after(polls, call).await.is_some();
+        self.rig.store.all(Fault::NONE);
+        self.rig.clock.advance(LIMIT * 2);
+        self.rig.until_idle().await;
+        ended
+    }
+
+    /// What a second call gets, and whether its body ran.
+    async fn second(&self, policy: Policy) -> (Result<u32, Error>, bool) {
+        let bodies = Bodies::default();
+        let result = self.rig.count(policy, &bodies).await;
+        (result, bodies.count() == 1)
+    }
+}
+
+async fn sweep(policy: Policy, marks: bool, fault: Fault) {
+    let is_rerun = policy == policy.rerun_abandoned();
+    for polls in 1.. {
+        let sweep = Sweep::new(fault);
+        let ended = sweep.drop_after(polls, policy, marks).await;
+        assert!(!sweep.rig.is_live().await, "stuck after {polls} polls");
+        let (second, ran) = sweep.second(policy).await;
+        let is_unknown = matches!(second, Err(Error::OutcomeUnknown { .. }));
+        let place = sweep.reached();
+        let is_as_promised = match place {
+            Reached::Nothing => ran,
+            Reached::End => !ran && matches!(second, Ok(1)),
+            _ if is_rerun => ran,
+            Reached::Body => ran == marks && is_unknown != marks,
+            // The mark was under way: it was set, or it was not.
+            Reached::Checkpoint => ran != is_unknown,
+            Reached::Effect => is_unknown && !ran,
+        };
+        assert!(
+            is_as_promised,
+            "{polls} polls, {place:?}: {second:?}, ran {ran}"
+        );
+        if ended {
+            assert!(polls > 5, "only {polls} polls: nothing was interrupted");
+            return;
+        }
+    }
+}
+
+// X01, E06: at hold the claim is the checkpoint.
+#[tokio::test]
+async fn a_call_dropped_after_any_poll_leaves_no_key_stuck_at_hold() {
+    sweep(Policy::new(), false, Fault::NONE.yielding()).await;
+}
+
+#[tokio::test]
+async fn a_call_dropped_after_any_poll_leaves_no_key_stuck_with_a_checkpoint() {
+    sweep(Policy::new().own_checkpoint(), true, Fault::NONE.yielding()).await;
+}
+
+#[tokio::test]
+async fn a_call_dropped_after_any_poll_leaves_no_key_stuck_at_rerun() {
+    sweep(
+        Policy::new().rerun_abandoned(),
+        false,
+        Fault::NONE.yielding(),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_dropped_after_any_poll_leaves_no_key_stuck_where_each_send_comes_twice() {
+    let fault = Fault::deliver_twice().yielding();
+    sweep(Policy::new().own_checkpoint(), true, fault).await;
+}
+
+/// The guard is alive from the grant on, also where nobody ever polls the body.
+#[tokio::test]
+async fn a_call_dropped_between_its_grant_and_its_body_is_given_up() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    // The claim is answered inside the first poll, and the poll ends in the body.
+    rig.store.next(Verb::Claim, [Fault::NONE.gated()]);
+    let mut call: Pin<Box<dyn Future<Output = _> + '_>> =
+        Box::pin(rig.count(Policy::new(), &bodies));
+    assert!(futures_poll(&mut call).await.is_none());
+    drop(call);
+    rig.clock.advance(LIMIT * 2);
+    rig.until_idle().await;
+    assert!(rig.outcomes().contains(&Outcome::GiveUp));
+    assert_eq!(rig.status().await, None);
+    assert_eq!(bodies.count(), 0);
+}
+
+async fn futures_poll<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    dropped_after(1, future).await
+}
+
+// N30
+#[tokio::test]
+async fn a_checkpoint_still_on_the_wire_when_its_attempt_was_dropped_is_refused() {
+    let rig = Rig::new();
+    rig.store
+        .always(Verb::Renew, Fault::hang().leaving_a_copy());
+    let call = {
+        let rig = rig.clone();
+        tokio::spawn(async move {
+            let body = async || {
+                Attempt::current().unwrap().checkpoint().await?;
+                Ok(1)
+            };
+            rig.run(Policy::new().own_checkpoint(), body).await
+        })
+    };
+    rig.store.until_calls(Verb::Renew, 1).await;
+    call.abort();
+    assert!(call.await.is_err());
+    rig.until_idle().await;
+
+    for reply in rig.store.deliver_copies().await {
+        assert_eq!(reply, Reply::Renew(RenewReply::Lost));
+    }
+    let bodies = Bodies::default();
+    let policy = Policy::new().own_checkpoint();
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_call_dropped_while_settling_is_settled_all_the_same() {
+    let rig = Rig::new();
+    rig.store.next(Verb::Settle, [Fault::hang(); 2]);
+    let call = {
+        let rig = rig.clone();
+        tokio::spawn(async move { rig.run(Policy::new(), async || Ok(1)).await })
+    };
+    rig.store.until_calls(Verb::Settle, 1).await;
+    call.abort();
+    assert!(call.await.is_err());
+    rig.until_idle().await;
+    assert_eq!(rig.status().await, Some(Status::Success));
+    let bodies = Bodies::default();
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 0);
+}
+
+/// What a body's own values do when they are dropped belongs to the attempt, too.
+#[tokio::test]
+async fn a_dropped_bodys_values_still_see_their_attempt_and_go_before_the_abandon() {
+    struct Last(Arc<Mutex<Option<u64>>>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            *self.0.lock().unwrap() = Attempt::current().map(|attempt| attempt.fence().as_u64());
+        }
+    }
+    let (rig, seen) = (Rig::new(), Arc::new(Mutex::new(None)));
+    let mut call = Box::pin(rig.run(Policy::new(), async || {
+        let _last = Last(seen.clone());
+        std::future::pending().await
+    }));
+    assert!(futures_poll(&mut call).await.is_none());
+    let fence = rig.record().await.unwrap().fence;
+    drop(call);
+    assert_eq!(*seen.lock().unwrap(), Some(fence.as_u64()));
+    rig.until_idle().await;
+    assert!(rig.is_abandoned().await);
+}
+
+// X01
+#[tokio::test]
+async fn a_thousand_dropped_calls_leave_nothing_behind() {
+    let rig = Rig::new();
+    let held = Held::new();
+    for number in 0..1000 {
+        let key = idem_core::Key::new("many", number).unwrap();
+        let body = async || {
+            held.stay().await;
+            Ok::<u32, Error>(1)
+        };
+        let mut call = pin!(rig.idem.run(key, Policy::new(), body));
+        assert!(dropped_after(1, call.as_mut()).await.is_none());
+    }
+    rig.until_idle().await;
+    let records = rig.idem.records("many").await.unwrap();
+    assert_eq!(records.len(), 1000);
+    for record in records {
+        assert!(record.running.is_some_and(|running| running.is_abandoned));
+    }
+}

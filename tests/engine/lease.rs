@@ -1,0 +1,283 @@
+//! Leases: kept while the body runs, lost when nobody hears the owner, and given back at the end.
+//!
+//! An attempt's own lease runs on the machine's monotonic clock, so these tests take a lease's
+//! time; the store's clock is moved by hand.
+
+use std::time::{Duration, Instant};
+
+use idem_core::record::{Outcome, Status};
+use idem_core::{Attempt, Error, Policy, StoreErrorKind};
+use idem_tests::faulty::{Fault, Verb};
+
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig};
+
+const HOLD: Policy = Policy::new().lease(LEASE);
+const RERUN: Policy = HOLD.rerun_abandoned();
+
+async fn never() -> Result<u32, Error> {
+    std::future::pending().await
+}
+
+fn is_lost<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::LeaseLost { .. }))
+}
+
+// E14, E04
+#[tokio::test]
+async fn a_body_that_is_longer_than_its_lease_keeps_its_record() {
+    let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
+    let first = rig.hold(RERUN, &held).await;
+    for beat in 1..=3 {
+        rig.store.until_calls(Verb::Renew, beat).await;
+        while !rig.is_live().await {
+            tokio::task::yield_now().await;
+        }
+        rig.clock.advance(LEASE * 9 / 10);
+        let refused = rig.count(RERUN, &bodies).await;
+        assert!(
+            matches!(refused, Err(Error::InProgress { .. })),
+            "{refused:?}"
+        );
+    }
+    held.release();
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    assert_eq!(rig.counts().lease_lost, 0);
+}
+
+#[tokio::test]
+async fn a_body_that_blocks_its_thread_does_not_starve_its_renewal() {
+    let rig = Rig::new();
+    let result = rig.run(RERUN, async || {
+        std::thread::sleep(LEASE + LEASE / 2);
+        Ok(1)
+    });
+    assert_eq!(result.await.unwrap(), 1);
+    assert!(rig.store.calls(Verb::Renew) >= 3);
+    assert_eq!(rig.counts().lease_lost, 0);
+}
+
+// L02
+#[tokio::test]
+async fn no_renewal_outlives_its_call() {
+    let rig = Rig::new();
+    for number in 0..1000 {
+        let key = idem_core::Key::new("short", number).unwrap();
+        let call = rig.idem.run(key, HOLD, async || Ok::<_, Error>(number));
+        assert_eq!(call.await.unwrap(), number);
+    }
+    let held = Held::new();
+    let dropped = rig.hold(HOLD, &held).await;
+    dropped.abort();
+    assert!(dropped.await.is_err());
+    tokio::time::sleep(LEASE / 2).await;
+    assert_eq!(rig.store.calls(Verb::Renew), 0);
+}
+
+// L08
+#[tokio::test]
+async fn a_heartbeat_that_failed_is_repeated_in_time() {
+    for fault in [Fault::fail(StoreErrorKind::Unavailable), Fault::hang()] {
+        let (rig, held) = (Rig::new(), Held::new());
+        rig.store.next(Verb::Renew, [fault; 2]);
+        let first = rig.hold(RERUN, &held).await;
+        rig.store.until_calls(Verb::Renew, 4).await;
+        held.release();
+        assert_eq!(first.await.unwrap().unwrap(), 1);
+        assert_eq!(rig.counts().lease_lost, 0);
+    }
+}
+
+// L01, L08
+#[tokio::test]
+async fn at_rerun_a_lost_body_is_dropped_and_the_next_holder_has_a_higher_fence() {
+    let (rig, begin) = (Rig::new(), Instant::now());
+    rig.store.always(Verb::Renew, Fault::hang());
+    let lost = rig.run(RERUN, never).await;
+    assert!(is_lost(&lost), "{lost:?}");
+    assert!(begin.elapsed() >= LEASE * 7 / 10, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < LEASE, "{:?}", begin.elapsed());
+    assert_eq!(rig.counts().lease_lost, 1);
+    let fence = rig.record().await.unwrap().fence;
+    rig.until_idle().await;
+    assert!(rig.is_abandoned().await);
+
+    let next = rig.run(RERUN, async || {
+        let attempt = Attempt::current().unwrap();
+        assert!(attempt.fence() > fence && attempt.is_takeover());
+        Ok(2)
+    });
+    assert_eq!(next.await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn at_hold_a_lost_body_is_told_may_finish_and_settles() {
+    let rig = Rig::new();
+    rig.store.always(Verb::Renew, Fault::hang());
+    let result = rig.run(HOLD, async || {
+        let attempt = Attempt::current().unwrap();
+        assert!(!attempt.is_lost());
+        attempt.lost().await;
+        assert!(attempt.is_lost());
+        Ok(1)
+    });
+    assert_eq!(result.await.unwrap(), 1);
+    assert_eq!(rig.counts().lease_lost, 1);
+    assert_eq!(rig.status().await, Some(Status::Success));
+}
+
+#[tokio::test]
+async fn before_its_checkpoint_a_lost_body_is_dropped_also_at_hold() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store.always(Verb::Renew, Fault::hang());
+    let lost = rig.run(HOLD.own_checkpoint(), never).await;
+    assert!(is_lost(&lost), "{lost:?}");
+    rig.until_idle().await;
+    // E06: nothing had happened, so that the key is free at once.
+    assert_eq!(rig.count(HOLD.own_checkpoint(), &bodies).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn after_its_checkpoint_a_lost_body_may_finish_at_hold() {
+    let rig = Rig::new();
+    let result = rig.run(HOLD.own_checkpoint(), async || {
+        let attempt = Attempt::current().unwrap();
+        attempt.checkpoint().await?;
+        rig.store.always(Verb::Renew, Fault::hang());
+        attempt.lost().await;
+        tokio::task::yield_now().await;
+        Ok(1)
+    });
+    assert_eq!(result.await.unwrap(), 1);
+    assert_eq!(rig.status().await, Some(Status::Success));
+}
+
+// E06, E15
+#[tokio::test]
+async fn the_checkpoint_of_an_attempt_that_was_taken_over_is_refused() {
+    let (rig, held) = (Rig::new(), Held::new());
+    let policy = HOLD.own_checkpoint();
+    let (running, body) = (rig.clone(), held.clone());
+    let first = tokio::spawn(async move {
+        let body = async || {
+            body.stay().await;
+            Attempt::current().unwrap().checkpoint().await?;
+            panic!("an effect after a refused checkpoint");
+        };
+        running.run(policy, body).await
+    });
+    held.entered().await;
+    rig.clock.advance(LEASE);
+    assert_eq!(rig.run(policy, async || Ok(2)).await.unwrap(), 2);
+    held.release();
+    let lost = first.await.unwrap();
+    assert!(is_lost(&lost), "{lost:?}");
+    assert_eq!(rig.run(policy, async || Ok(3)).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_checkpoint_without_an_answer_is_an_error_to_leave_on() {
+    let rig = Rig::new();
+    rig.store.always(Verb::Renew, Fault::hang());
+    let result = rig.run(HOLD.own_checkpoint(), async || {
+        Attempt::current().unwrap().checkpoint().await?;
+        panic!("an effect without a checkpoint");
+    });
+    let result = result.await;
+    assert!(matches!(result, Err(Error::Store { .. })), "{result:?}");
+    assert_eq!(rig.status().await, Some(Status::Failed));
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_sent_again_when_its_reply_was_lost() {
+    let rig = Rig::new();
+    rig.store.next(Verb::Renew, [Fault::lose_the_reply()]);
+    let result = rig.run(HOLD.own_checkpoint(), async || {
+        Attempt::current().unwrap().checkpoint().await?;
+        assert!(rig.running().await.unwrap().checkpoint);
+        Ok(1)
+    });
+    assert_eq!(result.await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_checkpoint_on_foreign_bytes_is_refused() {
+    let rig = Rig::new();
+    let result = rig.run(HOLD.own_checkpoint(), async || {
+        rig.damage();
+        Attempt::current().unwrap().checkpoint().await?;
+        panic!("an effect without a checkpoint");
+    });
+    let result = result.await;
+    assert!(matches!(result, Err(Error::Damaged { .. })), "{result:?}");
+}
+
+/// The lease counts from the send of the claim, not from the moment at which its answer is heard.
+#[tokio::test]
+async fn a_body_whose_claim_was_heard_too_late_does_not_begin() {
+    let rig = Rig::with(|builder| builder.limit(LEASE * 3));
+    let bodies = Bodies::default();
+    rig.store
+        .next(Verb::Claim, [Fault::NONE.after(LEASE * 9 / 10)]);
+    let lost = rig.count(RERUN, &bodies).await;
+    assert!(is_lost(&lost), "{lost:?}");
+    assert_eq!(bodies.count(), 0);
+    rig.until_idle().await;
+    assert_eq!(rig.outcomes(), [Outcome::GiveUp]);
+    assert_eq!(rig.count(RERUN, &bodies).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_the_store_lost_is_written_anew_by_the_next_heartbeat() {
+    let (rig, held) = (Rig::new(), Held::new());
+    let first = rig.hold(HOLD, &held).await;
+    let fence = rig.record().await.unwrap().fence;
+    rig.lose().await;
+    assert_eq!(rig.status().await, None);
+    rig.store.until_calls(Verb::Renew, 1).await;
+    while rig.counts().record_lost == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(rig.record().await.unwrap().fence, fence);
+    held.release();
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    assert_eq!(rig.counts().record_lost, 1);
+}
+
+/// Its heartbeat finds the record finished: that is no loss.
+#[tokio::test]
+async fn a_heartbeat_under_way_when_the_body_ends_reports_no_loss() {
+    let (rig, held) = (Rig::new(), Held::new());
+    rig.store.always(Verb::Renew, Fault::NONE.gated());
+    let first = rig.hold(RERUN, &held).await;
+    rig.store.until_calls(Verb::Renew, 1).await;
+    held.release();
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    rig.store.open();
+    tokio::time::sleep(LIMIT).await;
+    assert_eq!(rig.counts().lease_lost, 0);
+}
+
+/// A retention that no heartbeat can keep harms its own record, and nobody else's.
+#[tokio::test]
+async fn a_retention_of_a_millisecond_does_not_stop_the_background_thread() {
+    let rig = Rig::new();
+    let tiny = Policy::new().expire(Duration::from_millis(1));
+    let held = Held::new();
+    let first = rig.hold(tiny, &held).await;
+    let key = idem_core::Key::new("other", 1).unwrap();
+    let body = async || {
+        tokio::time::sleep(LEASE / 2).await;
+        Ok::<_, Error>(1)
+    };
+    assert_eq!(rig.idem.run(key, HOLD, body).await.unwrap(), 1);
+    first.abort();
+    assert!(first.await.is_err());
+    let drained = tokio::time::timeout(LEASE * 5, rig.idem.drain(LEASE)).await;
+    assert_eq!(drained, Ok(0));
+    // A heartbeat in ten milliseconds at most, by either of the two.
+    assert!(
+        rig.store.calls(Verb::Renew) < 120,
+        "{}",
+        rig.store.calls(Verb::Renew)
+    );
+}

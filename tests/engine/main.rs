@@ -1,0 +1,13 @@
+//! The engine over a faulty store: what every caller hears, what becomes of every record, and what
+//! goes on behind a call.
+
+mod cancellation;
+mod claim;
+mod lease;
+mod panics;
+mod results;
+mod rig;
+mod runtimes;
+mod settle;
+mod superseded;
+mod waiting;

@@ -1,0 +1,221 @@
+//! An engine over a faulty store on a clock that the test moves.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use idem_core::engine::{Builder, Changes, Counts, RecordView, Running};
+use idem_core::record::{Op, Outcome, Status};
+use idem_core::store::memory::ManualClock;
+use idem_core::store::{MemoryStore, StoreKey};
+use idem_core::{Error, Idempotency, Key, Policy};
+use idem_tests::faulty::Faulty;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+pub(crate) type Faults = Faulty<MemoryStore<ManualClock>>;
+
+/// How long one store call may take in these tests.
+pub(crate) const LIMIT: Duration = Duration::from_millis(100);
+
+/// The shortest lease that a function may ask for.
+pub(crate) const LEASE: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+pub(crate) struct Rig {
+    pub(crate) idem: Idempotency,
+    pub(crate) store: Faults,
+    pub(crate) clock: ManualClock,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self::with(|builder| builder)
+    }
+
+    pub(crate) fn with(options: impl FnOnce(Builder) -> Builder) -> Self {
+        let clock = ManualClock::new();
+        let store = Faulty::new(MemoryStore::with_clock(clock.clone()));
+        let builder = Idempotency::builder(store.clone()).limit(LIMIT);
+        let idem = options(builder).build().unwrap();
+        Self { idem, store, clock }
+    }
+
+    /// Runs `body` for the key `A`.
+    pub(crate) async fn run<F>(
+        &self,
+        policy: Policy,
+        body: impl FnOnce() -> F,
+    ) -> Result<u32, Error>
+    where
+        F: Future<Output = Result<u32, Error>>,
+    {
+        self.idem.run(key(), policy, body).await
+    }
+
+    /// Runs a body that only counts.
+    pub(crate) async fn count(&self, policy: Policy, bodies: &Bodies) -> Result<u32, Error> {
+        self.run(policy, async || Ok(bodies.add())).await
+    }
+
+    /// Runs a body that stays at `held` in a task of its own, and waits until it is there.
+    pub(crate) async fn hold(&self, policy: Policy, held: &Held) -> JoinHandle<Result<u32, Error>> {
+        let (rig, body) = (self.clone(), held.clone());
+        let call = tokio::spawn(async move {
+            rig.run(policy, async || {
+                body.stay().await;
+                Ok(1)
+            })
+            .await
+        });
+        held.entered().await;
+        call
+    }
+
+    /// The record of the key `A`.
+    pub(crate) async fn record(&self) -> Option<RecordView> {
+        self.idem.peek(&key()).await.unwrap()
+    }
+
+    pub(crate) async fn status(&self) -> Option<Status> {
+        self.record().await.map(|record| record.status)
+    }
+
+    /// Whether an attempt has the key, and has not been given up.
+    pub(crate) async fn is_live(&self) -> bool {
+        let running = self.running().await;
+        running.is_some_and(|running| !running.is_abandoned)
+    }
+
+    pub(crate) async fn is_abandoned(&self) -> bool {
+        let running = self.running().await;
+        running.is_some_and(|running| running.is_abandoned)
+    }
+
+    pub(crate) async fn has_waiters(&self) -> bool {
+        self.running().await.is_some_and(|running| running.waiters)
+    }
+
+    pub(crate) async fn running(&self) -> Option<Running> {
+        self.record().await?.running
+    }
+
+    /// Waits until nothing goes on in the background; panics if something does not end.
+    pub(crate) async fn until_idle(&self) {
+        assert_eq!(self.idem.drain(Duration::from_secs(10)).await, 0);
+    }
+
+    /// The store loses the record, as after an eviction or a fail-over.
+    pub(crate) async fn lose(&self) {
+        self.damage();
+        let lost = self.idem.forget(&key()).force().await.unwrap();
+        assert_eq!(lost, Changes::Done);
+    }
+
+    /// Somebody else's bytes stand at the key.
+    pub(crate) fn damage(&self) {
+        self.store.inner().damage(&store_key());
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.idem.counts()
+    }
+
+    /// The outcomes that were sent to the store, in order.
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
+        let settled = |op| match op {
+            Op::Settle(settle) => Some(settle.outcome),
+            _ => None,
+        };
+        self.store.seen().into_iter().filter_map(settled).collect()
+    }
+}
+
+pub(crate) fn key() -> Key {
+    Key::new("test", "A").unwrap()
+}
+
+pub(crate) fn store_key() -> StoreKey {
+    StoreKey::new("idem", &key()).unwrap()
+}
+
+/// How often a body has run.
+#[derive(Clone, Default)]
+pub(crate) struct Bodies(Arc<AtomicUsize>);
+
+impl Bodies {
+    /// Counts one more, and gives its number.
+    pub(crate) fn add(&self) -> u32 {
+        u32::try_from(self.0.fetch_add(1, Ordering::SeqCst) + 1).unwrap()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A place in a body at which it stays until the test lets it go.
+#[derive(Clone)]
+pub(crate) struct Held {
+    entered: Arc<Semaphore>,
+    leave: Arc<Semaphore>,
+}
+
+impl Held {
+    pub(crate) fn new() -> Self {
+        Self {
+            entered: Arc::new(Semaphore::new(0)),
+            leave: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// In the body: says that it is here, and stays.
+    pub(crate) async fn stay(&self) {
+        self.entered.add_permits(1);
+        self.leave.acquire().await.unwrap().forget();
+    }
+
+    /// In the test: waits until a body is there.
+    pub(crate) async fn entered(&self) {
+        let entered = tokio::time::timeout(Duration::from_secs(10), self.entered.acquire());
+        entered.await.expect("no body came").unwrap().forget();
+    }
+
+    /// In the test: lets one body go on.
+    pub(crate) fn release(&self) {
+        self.leave.add_permits(1);
+    }
+}
+
+/// Polls `future` as often as it wakes, at most `polls` times, then drops it. `None` if it was
+/// dropped before it ended.
+pub(crate) async fn dropped_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    std::future::poll_fn(move |context: &mut Context<'_>| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// A failure of the body's own.
+pub(crate) fn failure() -> Error {
+    Error::MissingKey {
+        part: "the body's own failure".into(),
+    }
+}
+
+pub(crate) fn is_failure(result: &Result<u32, Error>) -> bool {
+    matches!(result, Err(Error::MissingKey { part }) if part == "the body's own failure")
+}

@@ -1,0 +1,94 @@
+//! What becomes of a settle that is not answered.
+
+use idem_core::record::Status;
+use idem_core::{Error, Policy, StoreErrorKind};
+use idem_tests::faulty::{Fault, Verb};
+
+use crate::rig::{Bodies, LIMIT, Rig, failure, is_failure};
+
+// N23
+#[tokio::test]
+async fn a_settle_whose_reply_was_lost_is_sent_again() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store.next(Verb::Settle, [Fault::lose_the_reply()]);
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    assert_eq!(rig.store.calls(Verb::Settle), 2);
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.counts().unconfirmed, 0);
+}
+
+// S07, N02
+#[tokio::test]
+async fn a_good_body_gives_its_result_although_the_store_is_away_and_the_settle_goes_on() {
+    for fault in [Fault::hang(), Fault::fail(StoreErrorKind::Unavailable)] {
+        let (rig, bodies) = (Rig::new(), Bodies::default());
+        rig.store.always(Verb::Settle, fault);
+        assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+        assert_eq!(rig.counts().unconfirmed, 1);
+        assert_eq!(rig.status().await, Some(Status::Processing));
+        let refused = rig.count(Policy::new(), &bodies).await;
+        assert!(matches!(refused, Err(Error::InProgress { .. })));
+
+        rig.store.always(Verb::Settle, Fault::NONE);
+        rig.until_idle().await;
+        assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+        assert_eq!(bodies.count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_body_gives_its_own_error_although_the_store_is_away() {
+    let rig = Rig::new();
+    rig.store.always(Verb::Settle, Fault::hang());
+    let failed = rig.run(Policy::new(), async || Err(failure())).await;
+    assert!(is_failure(&failed));
+    rig.store.always(Verb::Settle, Fault::NONE);
+    rig.until_idle().await;
+    assert_eq!(rig.status().await, Some(Status::Failed));
+}
+
+#[tokio::test]
+async fn a_settle_that_was_under_way_for_too_long_is_sent_again_with_a_new_deadline() {
+    let rig = Rig::new();
+    rig.store.next(Verb::Settle, [Fault::NONE.gated()]);
+    let call = {
+        let rig = rig.clone();
+        tokio::spawn(async move { rig.run(Policy::new(), async || Ok(1)).await })
+    };
+    rig.store.until_calls(Verb::Settle, 1).await;
+    rig.clock.advance(LIMIT * 3);
+    rig.store.open();
+    assert_eq!(call.await.unwrap().unwrap(), 1);
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.counts().unconfirmed, 0);
+}
+
+// N01, N29
+#[tokio::test]
+async fn a_late_copy_of_a_settle_changes_nothing() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store.next(Verb::Settle, [Fault::NONE.leaving_a_copy()]);
+    let failed = rig.run(Policy::new(), async || Err(failure())).await;
+    assert!(is_failure(&failed));
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    rig.store.deliver_copies().await;
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_the_store_lost_is_written_anew_by_its_success() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let policy = Policy::new();
+    let result = rig
+        .run(policy, async || {
+            rig.lose().await;
+            Ok(bodies.add())
+        })
+        .await;
+    assert_eq!(result.unwrap(), 1);
+    assert_eq!(rig.counts().record_lost, 1);
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 1);
+}

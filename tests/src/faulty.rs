@@ -1,0 +1,392 @@
+//! A store whose verbs fail when told to: what a network and a server do to a call, at will.
+//!
+//! A [`Fault`] says what becomes of one call: how long it is held up, how often it reaches the
+//! store, and what the caller hears. Faults are set while the test runs, for all calls of a verb
+//! ([`Faulty::always`]) or for its next ones ([`Faulty::next`]).
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use idem_core::record::{
+    Claim, ClaimReply, Forget, Issue, IssueReply, Op, OperatorReply, Refuse, RefuseReply, Renew,
+    RenewReply, Reply, Resolve, Settle, SettleReply, Slot, StoreTime,
+};
+use idem_core::store::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
+use idem_core::{StoreError, StoreErrorKind};
+use tokio::sync::watch;
+
+/// A verb of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the verb of its name")]
+pub enum Verb {
+    Claim,
+    Renew,
+    Settle,
+    Issue,
+    Refuse,
+    Forget,
+    Resolve,
+    Peek,
+    Scan,
+    Now,
+    Watch,
+    Check,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Fault {
+    delay: Duration,
+    gate: bool,
+    yields: bool,
+    deliveries: u8,
+    keeps_a_copy: bool,
+    heard: Heard,
+}
+
+/// What the caller hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    TheAnswer,
+    AnError(StoreErrorKind),
+    Nothing,
+}
+
+impl Fault {
+    /// The call works.
+    pub const NONE: Self = Self {
+        delay: Duration::ZERO,
+        gate: false,
+        yields: false,
+        deliveries: 1,
+        keeps_a_copy: false,
+        heard: Heard::TheAnswer,
+    };
+
+    /// The store is not reached, and the caller hears an error.
+    pub const fn fail(kind: StoreErrorKind) -> Self {
+        Self {
+            deliveries: 0,
+            heard: Heard::AnError(kind),
+            ..Self::NONE
+        }
+    }
+
+    /// The store is not reached, and the caller hears nothing.
+    pub const fn hang() -> Self {
+        Self {
+            deliveries: 0,
+            heard: Heard::Nothing,
+            ..Self::NONE
+        }
+    }
+
+    /// The store does it, and the caller hears an error.
+    pub const fn lose_the_reply() -> Self {
+        Self {
+            heard: Heard::AnError(StoreErrorKind::Unavailable),
+            ..Self::NONE
+        }
+    }
+
+    /// The store does it, and the caller hears nothing.
+    pub const fn swallow_the_reply() -> Self {
+        Self {
+            heard: Heard::Nothing,
+            ..Self::NONE
+        }
+    }
+
+    /// The store does it twice; the caller hears the second answer.
+    pub const fn deliver_twice() -> Self {
+        Self {
+            deliveries: 2,
+            ..Self::NONE
+        }
+    }
+
+    /// It stays on the wire until [`Faulty::deliver_copies`], and the caller hears an error.
+    pub const fn stay_on_the_wire() -> Self {
+        Self::fail(StoreErrorKind::Unavailable).leaving_a_copy()
+    }
+
+    /// …and a copy stays on the wire until [`Faulty::deliver_copies`].
+    pub const fn leaving_a_copy(mut self) -> Self {
+        self.keeps_a_copy = true;
+        self
+    }
+
+    /// …held up for `delay` before it reaches the store.
+    pub const fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// …with one poll more before it reaches the store, and one more before the caller hears.
+    pub const fn yielding(mut self) -> Self {
+        self.yields = true;
+        self
+    }
+
+    /// …held up before it reaches the store, until [`Faulty::open`].
+    pub const fn gated(mut self) -> Self {
+        self.gate = true;
+        self
+    }
+}
+
+/// A [`Store`] with [`Fault`]s. Clones share everything.
+pub struct Faulty<S> {
+    shared: Arc<Shared<S>>,
+}
+
+struct Shared<S> {
+    store: S,
+    plan: Mutex<Plan>,
+    /// How many calls of each verb have come.
+    calls: watch::Sender<HashMap<Verb, usize>>,
+    is_open: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Plan {
+    next: HashMap<Verb, VecDeque<Fault>>,
+    always: HashMap<Verb, Fault>,
+    seen: Vec<Op>,
+    copies: Vec<(StoreKey, Op)>,
+}
+
+impl<S> Clone for Faulty<S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Faulty<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty").finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> Faulty<S> {
+    /// A store without faults, until some are set.
+    #[must_use]
+    pub fn new(store: S) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                plan: Mutex::default(),
+                calls: watch::Sender::default(),
+                is_open: watch::Sender::new(false),
+            }),
+        }
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn inner(&self) -> &S {
+        &self.shared.store
+    }
+
+    /// Whether no other clone is left.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+
+    /// From now on every call of `verb` has `fault`.
+    pub fn always(&self, verb: Verb, fault: Fault) {
+        self.plan().always.insert(verb, fault);
+    }
+
+    /// The next calls of `verb` have `faults`, one each, before what is [always](Self::always) so.
+    pub fn next(&self, verb: Verb, faults: impl IntoIterator<Item = Fault>) {
+        self.plan().next.entry(verb).or_default().extend(faults);
+    }
+
+    /// From now on every call of every verb that the engine uses has `fault`.
+    pub fn all(&self, fault: Fault) {
+        for verb in [
+            Verb::Claim,
+            Verb::Renew,
+            Verb::Settle,
+            Verb::Peek,
+            Verb::Now,
+            Verb::Watch,
+        ] {
+            self.always(verb, fault);
+        }
+    }
+
+    /// Lets every [gated](Fault::gated) call through, also those to come.
+    pub fn open(&self) {
+        self.shared.is_open.send_replace(true);
+    }
+
+    /// How many calls of `verb` have come.
+    #[must_use]
+    pub fn calls(&self, verb: Verb) -> usize {
+        count(&self.shared.calls.borrow(), verb)
+    }
+
+    /// Waits until `number` calls of `verb` have come.
+    ///
+    /// # Panics
+    /// After ten seconds.
+    pub async fn until_calls(&self, verb: Verb, number: usize) {
+        let mut calls = self.shared.calls.subscribe();
+        let come = calls.wait_for(|calls| count(calls, verb) >= number);
+        let come = tokio::time::timeout(Duration::from_secs(10), come).await;
+        assert!(come.is_ok(), "{number} calls of {verb:?} did not come");
+    }
+
+    /// The operations that were sent, in order, whether they reached the store or not.
+    #[must_use]
+    pub fn seen(&self) -> Vec<Op> {
+        self.plan().seen.clone()
+    }
+
+    /// Delivers what is still on the wire, and says what the store answered.
+    pub async fn deliver_copies(&self) -> Vec<Reply> {
+        let copies = std::mem::take(&mut self.plan().copies);
+        let mut replies = Vec::with_capacity(copies.len());
+        for (key, op) in copies {
+            replies.extend(deliver(self.inner(), &key, &op).await);
+        }
+        replies
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.shared
+            .plan
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a call, and says what becomes of it.
+    fn call(&self, verb: Verb, op: Option<(&StoreKey, Op)>) -> Fault {
+        let mut plan = self.plan();
+        let next = plan.next.get_mut(&verb).and_then(VecDeque::pop_front);
+        let fault = next
+            .or_else(|| plan.always.get(&verb).copied())
+            .unwrap_or(Fault::NONE);
+        if let Some((key, op)) = op {
+            plan.seen.push(op.clone());
+            if fault.keeps_a_copy {
+                plan.copies.push((key.clone(), op));
+            }
+        }
+        drop(plan);
+        self.shared.calls.send_modify(|calls| {
+            *calls.entry(verb).or_default() += 1;
+        });
+        fault
+    }
+
+    async fn suffer<R, F>(&self, fault: Fault, verb: impl Fn() -> F) -> Result<R, StoreError>
+    where
+        F: Future<Output = Result<R, StoreError>>,
+    {
+        if fault.delay > Duration::ZERO {
+            tokio::time::sleep(fault.delay).await;
+        }
+        if fault.gate {
+            let mut is_open = self.shared.is_open.subscribe();
+            // The sender lives in `self`.
+            let _ = is_open.wait_for(|is_open| *is_open).await;
+        }
+        if fault.yields {
+            tokio::task::yield_now().await;
+        }
+        let mut answer = Err(unavailable(StoreErrorKind::Unavailable));
+        for _ in 0..fault.deliveries {
+            answer = verb().await;
+        }
+        if fault.yields {
+            tokio::task::yield_now().await;
+        }
+        match fault.heard {
+            Heard::TheAnswer => answer,
+            Heard::AnError(kind) => Err(unavailable(kind)),
+            Heard::Nothing => std::future::pending().await,
+        }
+    }
+}
+
+fn count(calls: &HashMap<Verb, usize>, verb: Verb) -> usize {
+    calls.get(&verb).copied().unwrap_or_default()
+}
+
+fn unavailable(kind: StoreErrorKind) -> StoreError {
+    StoreError::new(kind, "a fault that the test asked for")
+}
+
+/// Delivers a copy; `None` if the store itself gave an error.
+async fn deliver<S: Store>(store: &S, key: &StoreKey, op: &Op) -> Option<Reply> {
+    let reply = match op {
+        Op::Claim(op) => Reply::Claim(store.claim(key, op).await.ok()?.reply),
+        Op::Renew(op) => Reply::Renew(store.renew(key, op).await.ok()?.reply),
+        Op::Settle(op) => Reply::Settle(store.settle(key, op).await.ok()?.reply),
+        Op::Issue(op) => Reply::Issue(store.issue(key, op).await.ok()?.reply),
+        Op::Forget(op) => Reply::Forget(store.forget(key, op).await.ok()?.reply),
+        Op::Resolve(op) => Reply::Resolve(store.resolve(key, op).await.ok()?.reply),
+        Op::Refuse(op) => Reply::Refuse(store.refuse(key, op).await.ok()?.reply),
+    };
+    Some(reply)
+}
+
+macro_rules! verbs {
+    ($($verb:ident, $name:ident($op:ty) -> $reply:ty;)*) => {
+        $(async fn $verb(&self, key: &StoreKey, op: &$op) -> Answered<$reply> {
+            let fault = self.call(Verb::$name, Some((key, Op::$name(op.clone()))));
+            self.suffer(fault, || self.inner().$verb(key, op)).await
+        })*
+    };
+}
+
+#[expect(
+    clippy::clone_on_copy,
+    reason = "some operations are Copy, the others are not"
+)]
+impl<S: Store> Store for Faulty<S> {
+    verbs! {
+        claim, Claim(Claim) -> ClaimReply;
+        renew, Renew(Renew) -> RenewReply;
+        settle, Settle(Settle) -> SettleReply;
+        issue, Issue(Issue) -> IssueReply;
+        refuse, Refuse(Refuse) -> RefuseReply;
+        forget, Forget(Forget) -> OperatorReply;
+        resolve, Resolve(Resolve) -> OperatorReply;
+    }
+
+    async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
+        let fault = self.call(Verb::Peek, None);
+        self.suffer(fault, || self.inner().peek(key)).await
+    }
+
+    async fn scan(&self, scan: &Scan) -> Answered<Page> {
+        let fault = self.call(Verb::Scan, None);
+        self.suffer(fault, || self.inner().scan(scan)).await
+    }
+
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        let fault = self.call(Verb::Now, None);
+        self.suffer(fault, || self.inner().now()).await
+    }
+
+    async fn watch(&self, key: &StoreKey) -> Result<Watch, StoreError> {
+        let fault = self.call(Verb::Watch, None);
+        self.suffer(fault, || self.inner().watch(key)).await
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        let fault = self.call(Verb::Check, None);
+        self.suffer(fault, || self.inner().check()).await
+    }
+}
