@@ -181,8 +181,11 @@ impl<'a> Guard<'a> {
             #kept
             #statements
         };
-        // rustc reports a half-typed statement at the brace that ends it: the user's.
-        let end = self.model.function.item.body.span_close();
+        // The user's place, where rustc reports a half-typed statement; our hygiene, or clippy
+        // would say that the user's first items come late.
+        let end = self
+            .site
+            .located_at(self.model.function.item.body.span_close());
         let body = braced(content, end);
         quote_spanned! {self.site=>
             #recover

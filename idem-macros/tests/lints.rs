@@ -134,6 +134,13 @@ async fn detached(id: u32, _permit: Arc<()>) -> Result<u32, Error> {
     return Ok(id);
 }
 
+#[idempotent(prefix = "lints:items", key = "id")]
+async fn items_first(id: u32) -> Result<u32, Error> {
+    use std::cmp::max;
+    const LEAST: u32 = 1;
+    return Ok(max(id, LEAST));
+}
+
 #[async_trait]
 trait Pays {
     async fn pay(&self, request: Request) -> Result<usize, Error>;
@@ -178,6 +185,7 @@ async fn run_each() -> Result<(), Error> {
     assert_eq!(unreachable_statement(1).await?, 1);
     assert_eq!(idle_argument(1, 2).await?, 1);
     assert_eq!(detached(1, Arc::new(())).await?, 1);
+    assert_eq!(items_first(1).await?, 1);
     let shop = Shop { tenant: "T".into() };
     assert_eq!(shop.pay(request()).await?, 2);
     return Ok(());
