@@ -38,6 +38,7 @@ pub mod engine;
 pub mod error;
 pub mod fingerprint;
 pub mod key;
+mod macros;
 pub mod observe;
 pub mod policy;
 #[doc(hidden)]
@@ -50,8 +51,8 @@ pub use attempt::Attempt;
 pub use engine::{Changes, Done, Idempotency, NotDone, Recovered};
 pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
-pub use idem_macros::{KeyPart, idempotent};
 pub use key::{Key, KeyPart, KeyWriter};
+pub use macros::{KeyPart, idempotent};
 pub use observe::{Outcome, observe};
 pub use policy::{OnError, Policy};
 #[doc(hidden)]

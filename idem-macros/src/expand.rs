@@ -5,6 +5,8 @@
 //! came: a block around them would raise lints and lose coercions.
 
 mod part;
+#[cfg(test)]
+mod tests;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};
@@ -196,7 +198,9 @@ impl<'a> Guard<'a> {
     fn recover(&self) -> Option<TokenStream> {
         let private = &self.private;
         let lookup = self.model.recover.as_ref()?;
+        // A path passes each argument on, also those that the body does not name.
         Some(quote_spanned! {self.site=>
+            #[allow(clippy::used_underscore_binding)]
             let __idem_run = match __idem_run.recover(|| #private::Box::pin(async { #lookup.await })).await {
                 #private::Admitted::Run(__idem_run) => __idem_run,
                 #private::Admitted::Answer(__idem_answer) => return __idem_answer,

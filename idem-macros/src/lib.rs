@@ -1,7 +1,7 @@
 //! The attribute and derives of `idem`; use them through `idem_core`.
 //!
-//! An attribute passes three stages, each with its own types: [`args`] (what was written, with
-//! spans), [`model`] (what was meant, checked), [`expand`] (tokens; it can not fail).
+//! An attribute passes three stages, each with its own types: `args` (what was written, with
+//! spans), `model` (what was meant, checked), `expand` (tokens; it can not fail).
 
 mod args;
 mod boxed;

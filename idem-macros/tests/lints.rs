@@ -62,13 +62,13 @@ async fn unit_value(request: &Request) -> Result<(), Error> {
 #[idempotent(
     prefix = "lints:options",
     key = "{request.order_no}:{request.coupon?}",
-    fingerprint = "request.lines, request.coupon?.0",
+    fingerprint = "request.lines, request.coupon?.0, request.lines[0]",
     on_error = classify,
     recover = lookup,
     expire = "10m",
     wait = 1
 )]
-async fn every_kind_of_option(request: &Request) -> Result<u32, Error> {
+async fn every_kind_of_option(request: &Request, _idle: u8) -> Result<u32, Error> {
     if request.lines.is_empty() {
         return Err(Error::NotInstalled);
     }
@@ -79,7 +79,7 @@ const fn classify(_: &Error) -> OnError {
     return OnError::Fail;
 }
 
-async fn lookup(_: &Request) -> Result<Recovered<u32>, Error> {
+async fn lookup(_: &Request, _: &u8) -> Result<Recovered<u32>, Error> {
     return std::future::ready(Ok(Recovered::NotDone)).await;
 }
 
@@ -176,7 +176,7 @@ async fn run_each() -> Result<(), Error> {
     assert_eq!(documented(request(), Channel::Web).await?, 1);
     assert_eq!(single_expression(1).await?, 1);
     unit_value(&request()).await?;
-    let missing = every_kind_of_option(&request()).await;
+    let missing = every_kind_of_option(&request(), 0).await;
     assert!(matches!(missing, Err(Error::MissingKey { .. })));
     allowed(1).await?;
     expected(1).await?;

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::{Guard, borrowed};
-use crate::key::{Path, Step};
+use crate::key::Step;
 use crate::model::{Part, Source, Value};
 
 impl Guard<'_> {
@@ -58,7 +58,7 @@ impl Guard<'_> {
     fn printed(&self, value: &Value) -> TokenStream {
         if value.source.may_miss() {
             let found = value.source.found();
-            quote_spanned!(self.site=> &(|| { return ::core::option::Option::Some(#found); })())
+            quote_spanned!(self.site=> &(|| { return #found; })())
         } else {
             value.source.reference()
         }
@@ -80,12 +80,28 @@ impl Source {
         }
     }
 
-    /// The value as a closure can give it out: a reference, unless the last step made one or made
-    /// the value itself.
+    /// The value as an option that a closure can give out: of a reference, unless a getter made the
+    /// value itself.
     fn found(&self) -> TokenStream {
+        let some = quote!(::core::option::Option::Some);
         match self {
-            Self::Path { root, path, span } if !path.ends_in_place() => place(root, path, *span),
-            _ => self.reference(),
+            Self::Path { root, path, span } => match path.steps.split_last() {
+                Some((last, before)) if last.may_miss() => {
+                    optional(&place(root, before, *span), last, *span)
+                }
+                Some((Step::Call(_), _)) => {
+                    let made = place(root, &path.steps, *span);
+                    quote_spanned!(*span=> #some(#made))
+                }
+                _ => {
+                    let reference = self.reference();
+                    quote_spanned!(*span=> #some(#reference))
+                }
+            },
+            Self::Expr { .. } => {
+                let reference = self.reference();
+                quote!(#some(#reference))
+            }
         }
     }
 
@@ -93,7 +109,7 @@ impl Source {
     fn reference(&self) -> TokenStream {
         match self {
             Self::Path { root, path, span } => {
-                let place = place(root, path, *span);
+                let place = place(root, &path.steps, *span);
                 quote_spanned!(*span=> &#place)
             }
             Self::Expr { expr, .. } => borrowed(expr, self.span()),
@@ -103,28 +119,37 @@ impl Source {
 
 /// The steps have the literal's place and our hygiene: as the user's own, rustc would offer to
 /// replace the whole literal by a field's name.
-fn place(root: &Ident, path: &Path, span: Span) -> TokenStream {
+fn place(root: &Ident, steps: &[Step], span: Span) -> TokenStream {
     let span = Span::mixed_site().located_at(span);
-    path.steps
-        .iter()
-        .fold(quote!(#root), |place, step| match step {
-            Step::Field(name) => {
-                let name = member(name, span);
-                quote_spanned!(span=> #place.#name)
-            }
-            Step::Element(at) => {
-                let mut at = Literal::u32_unsuffixed(*at);
-                at.set_span(span);
-                quote_spanned!(span=> #place.#at)
-            }
-            Step::Call(name) => {
-                let name = member(name, span);
-                quote_spanned!(span=> #place.#name())
-            }
-            Step::At(at) => quote_spanned!(span=> #place.get(#at)?),
-            Step::Entry(name) => quote_spanned!(span=> #place.get(#name)?),
-            Step::Try => quote_spanned!(span=> ::core::option::Option::as_ref(&#place)?),
-        })
+    steps.iter().fold(quote!(#root), |place, step| match step {
+        Step::Field(name) => {
+            let name = member(name, span);
+            quote_spanned!(span=> #place.#name)
+        }
+        Step::Element(at) => {
+            let mut at = Literal::u32_unsuffixed(*at);
+            at.set_span(span);
+            quote_spanned!(span=> #place.#at)
+        }
+        Step::Call(name) => {
+            let name = member(name, span);
+            quote_spanned!(span=> #place.#name())
+        }
+        Step::At(_) | Step::Entry(_) | Step::Try => {
+            let optional = optional(&place, step, span);
+            quote_spanned!(span=> #optional?)
+        }
+    })
+}
+
+/// A step that may lead nowhere, as an option of a reference.
+fn optional(place: &TokenStream, step: &Step, span: Span) -> TokenStream {
+    let span = Span::mixed_site().located_at(span);
+    match step {
+        Step::At(at) => quote_spanned!(span=> #place.get(#at)),
+        Step::Entry(name) => quote_spanned!(span=> #place.get(#name)),
+        _ => quote_spanned!(span=> ::core::option::Option::as_ref(&#place)),
+    }
 }
 
 /// A name that may be a keyword, as in `request.type`.

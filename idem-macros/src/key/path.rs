@@ -37,14 +37,6 @@ impl Step {
 }
 
 impl Path {
-    /// Whether the whole path names a place, which can be borrowed for long.
-    pub(crate) fn ends_in_place(&self) -> bool {
-        matches!(
-            self.steps.last(),
-            None | Some(Step::Field(_) | Step::Element(_))
-        )
-    }
-
     /// Reads a whole path; the error is a sentence without an end.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();

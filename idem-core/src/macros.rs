@@ -1,0 +1,145 @@
+//! The macros, with their documentation: it lives here so that its examples are tests.
+
+/// Runs an `async fn` once for each key: duplicates get the first run's result, or a clear refusal.
+///
+/// # Examples
+/// ```
+/// use idem_core::{Error, Idempotency, OnError, Recovered, idempotent};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone)]
+/// struct PayRequest { order_no: String, amount: u64 }
+///
+/// #[derive(Debug, PartialEq, Serialize, Deserialize)]
+/// struct Receipt { charge: String }
+///
+/// #[derive(Debug, thiserror::Error)]
+/// enum PayError {
+///     #[error("the card was declined")]
+///     Declined,
+///     #[error("the bank did not answer")]
+///     TimedOut,
+///     #[error(transparent)]
+///     Idem(#[from] Error),
+/// }
+///
+/// // Declined: nothing happened, a retry may run. Anything else: nobody knows.
+/// fn classify(error: &PayError) -> OnError {
+///     match error {
+///         PayError::Declined => OnError::Fail,
+///         _ => OnError::Abandon,
+///     }
+/// }
+///
+/// // Asked after an attempt that died in the middle.
+/// async fn lookup(request: &PayRequest) -> Result<Recovered<Receipt>, PayError> {
+///     # let _ = request;
+///     Ok(Recovered::NotDone)
+/// }
+///
+/// #[idempotent(
+///     prefix = "order:pay",
+///     key = "request.order_no",
+///     fingerprint = "request.amount",
+///     expire = "24h",
+///     on_error = classify,
+///     recover = lookup,
+/// )]
+/// async fn pay(request: PayRequest) -> Result<Receipt, PayError> {
+///     Ok(Receipt { charge: format!("charge of {}", request.amount) })
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), PayError> {
+/// # Idempotency::memory().scope(async {
+/// let request = PayRequest { order_no: "A-1".into(), amount: 500 };
+/// let first = pay(request.clone()).await?;
+/// assert_eq!(pay(request.clone()).await?, first); // not run again
+///
+/// let other = pay(PayRequest { amount: 700, ..request }).await;
+/// assert!(matches!(other, Err(PayError::Idem(Error::Mismatch { .. }))));
+/// # Ok(()) }).await
+/// # }
+/// ```
+///
+/// # The key
+/// In quotes it is a path, `"request.order_no"`, or a template of paths,
+/// `"{request.user_id}:{request.order_no}"`. A path starts at an argument, as bound by any pattern
+/// (`Json(request): Json<PayRequest>`), or at `self`, and goes on by `.field`, `.0`, `[0]`,
+/// `["name"]`, `.getter()`, and `?` for an option: `"request.coupon?.code"`. Between two
+/// placeholders of a template stands some punctuation; literal braces are `{{` and `}}`.
+///
+/// Without quotes it is any expression: `key = request.order_no`, or a tuple of them,
+/// `key = (request.user_id, request.order_no)`. It, and each element of the tuple, is borrowed.
+///
+/// Each value is a [`KeyPart`](trait@crate::KeyPart). A part that is `None`, blank, or not there
+/// is missing: [`Error::MissingKey`](crate::Error::MissingKey) names it and the body does not run.
+/// The key is computed once, before the arguments move into the body.
+///
+/// # Options
+/// An option that is not written takes the engine's value, then the one of this table. Times are
+/// whole seconds (`600`), a number with a unit (`"500ms"`, `"30s"`, `"10m"`, `"24h"`, `"7d"`), or a
+/// constant of type `Duration`.
+///
+/// | option | default | meaning |
+/// |---|---|---|
+/// | `prefix = "order:pay"` | required | the business type; one function each |
+/// | `key = …` | required | see above |
+/// | `expire` | 24 h | how long a finished record is kept |
+/// | `lease` | 30 s, or `expire / 2` if less | how long a silent attempt keeps its record; at least 1 s |
+/// | `on_duplicate = "replay"`, `"reject"` | replay | give the stored result, or `Error::Duplicate` |
+/// | `in_progress = "reject"`, `"wait"` | reject | `Error::InProgress`, or wait for the running attempt |
+/// | `wait` | 5 s | how long to wait; given alone it asks for waiting |
+/// | `on_error = "fail"`, `"release"`, `"abandon"`, `"replay"`, or a `fn(&E) -> OnError` | fail | what an `Err` of the body means; see [`OnError`](crate::OnError) |
+/// | `replay_errors = true` | false | the function of `on_error` may answer `Replay` |
+/// | `on_abandoned = "hold"`, `"rerun"` | hold | an attempt that died in the middle: `Error::OutcomeUnknown`, or run again |
+/// | `checkpoint = true` | false | the body calls [`Attempt::checkpoint`](crate::Attempt::checkpoint) before its first effect |
+/// | `recover = path`, or a call | none | finds out what an attempt that died has done; a path gets the receiver and each argument by reference |
+/// | `fingerprint = "request"`, a list `"a, b"`, or an expression | none | what must be equal for one key; `Serialize` |
+/// | `forget = true` | false | success leaves no result behind |
+/// | `message = "…"` | none | [`Error::message`](crate::Error::message): what a refused user sees |
+/// | `engine = expression` | the installed one | `AsRef<Idempotency>` |
+/// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded |
+/// | `on_missing_key = "error"`, `"run"` | error | a part of the key is missing: refuse, or run unguarded |
+/// | `detach = true` | false | run the body in a task of its own; arguments are owned and `Send` |
+/// | `crate = path` | `::idem_core` | where the runtime is, for re-exports |
+///
+/// # The function
+/// An `async fn`, free or a method with any receiver, also inside `#[async_trait]` (write this
+/// attribute on the method), with generics, lifetimes and patterns. It returns a `Result<T, E>`,
+/// also behind an alias, with `E: From<idem_core::Error>`. `T` is `Serialize` and
+/// `DeserializeOwned`, unless `on_duplicate = "reject"` or `forget = true`.
+///
+/// # Errors
+/// The function's own, and each [`Error`](crate::Error), converted by `From`.
+///
+/// # Cancel safety
+/// Dropped before the body began, nothing happened, and the key is given up. Dropped in the body,
+/// the record is abandoned: see `on_abandoned` and `recover`; `detach = true` keeps the body going.
+/// Dropped while the record is settled, that goes on in the background.
+///
+/// # Concurrent calls on the same key
+/// One runs its body. The others get `Error::InProgress`, or wait for it (`in_progress = "wait"`).
+pub use idem_macros::idempotent;
+
+/// Lets a newtype, or an enum without data, be a part of a key.
+///
+/// A struct with one field is written as that field; a variant as its name. A renamed variant is
+/// another key: records of the old name are not found any more.
+///
+/// # Examples
+/// ```
+/// use idem_core::{Key, KeyPart};
+///
+/// #[derive(KeyPart)]
+/// struct OrderNo(u64);
+///
+/// #[derive(KeyPart)]
+/// enum Channel { Web, Shop }
+///
+/// let key = Key::new("order:pay", (Channel::Web, OrderNo(17)))?;
+/// assert_eq!(key.as_str(), "order:pay::Web:17");
+/// # let _ = Channel::Shop;
+/// # Ok::<(), idem_core::Error>(())
+/// ```
+pub use idem_macros::KeyPart;
