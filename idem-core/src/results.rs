@@ -20,6 +20,12 @@ use crate::policy::OnError;
 /// #[derive(Debug)]
 /// enum PayError { Declined, TimedOut, Idem(idem_core::Error) }
 ///
+/// impl From<idem_core::Error> for PayError {
+///     fn from(error: idem_core::Error) -> Self {
+///         Self::Idem(error)
+///     }
+/// }
+///
 /// let results = Results::<String, PayError>::stored().classify(|error| match error {
 ///     PayError::Declined => OnError::Fail,
 ///     _ => OnError::Abandon,
