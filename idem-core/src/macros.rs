@@ -125,7 +125,8 @@ pub use idem_macros::idempotent;
 /// Lets a newtype, or an enum without data, be a part of a key.
 ///
 /// A struct with one field is written as that field; a variant as its name. A renamed variant is
-/// another key: records of the old name are not found any more.
+/// another key: records of the old name are not found any more. `#[key_part(crate = path)]` says
+/// where the runtime is, for re-exports.
 ///
 /// # Examples
 /// ```

@@ -3,15 +3,16 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DataEnum, DataStruct, DeriveInput, Field, Fields, Index, Member};
+use syn::{Data, DataEnum, DataStruct, DeriveInput, Field, Fields, Index, Member, Path};
 
 use crate::mistakes::Mistakes;
 
 pub(crate) fn key_part(item: TokenStream) -> syn::Result<TokenStream> {
     let input: DeriveInput = syn::parse2(item)?;
+    let krate = krate(&input)?;
     match &input.data {
-        Data::Struct(data) => newtype(&input, data),
-        Data::Enum(data) => unit_enum(&input, data),
+        Data::Struct(data) => newtype(&input, data, &krate),
+        Data::Enum(data) => unit_enum(&input, data, &krate),
         Data::Union(data) => Err(syn::Error::new(
             data.union_token.span,
             "a union can not be a part of a key",
@@ -19,7 +20,24 @@ pub(crate) fn key_part(item: TokenStream) -> syn::Result<TokenStream> {
     }
 }
 
-fn newtype(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
+/// Where the runtime is: `#[key_part(crate = path)]` for re-exports.
+fn krate(input: &DeriveInput) -> syn::Result<Path> {
+    let mut krate = syn::parse_quote!(::idem_core);
+    for attr in &input.attrs {
+        if attr.path().is_ident("key_part") {
+            attr.parse_nested_meta(|meta| {
+                if !meta.path.is_ident("crate") {
+                    return Err(meta.error("the only option is `crate`: #[key_part(crate = path)]"));
+                }
+                krate = meta.value()?.call(Path::parse_mod_style)?;
+                Ok(())
+            })?;
+        }
+    }
+    Ok(krate)
+}
+
+fn newtype(input: &DeriveInput, data: &DataStruct, krate: &Path) -> syn::Result<TokenStream> {
     let mut fields = data.fields.iter();
     let (Some(field), None) = (fields.next(), fields.next()) else {
         return Err(syn::Error::new(
@@ -35,11 +53,11 @@ fn newtype(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
         }
         None => Member::Unnamed(Index { index: 0, span }),
     };
-    let write = quote_spanned!(span=> ::idem_core::KeyPart::write(&self.#member, out));
-    Ok(implementation(input, Some(field), &write))
+    let write = quote_spanned!(span=> #krate::KeyPart::write(&self.#member, out));
+    Ok(implementation(input, Some(field), krate, &write))
 }
 
-fn unit_enum(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenStream> {
+fn unit_enum(input: &DeriveInput, data: &DataEnum, krate: &Path) -> syn::Result<TokenStream> {
     let mut mistakes = Mistakes::default();
     for variant in &data.variants {
         if !matches!(variant.fields, Fields::Unit) {
@@ -59,10 +77,15 @@ fn unit_enum(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenStream> {
         quote!(Self::#ident => #name,)
     });
     let write = quote!(out.text(match self { #(#names)* }));
-    Ok(implementation(input, None, &write))
+    Ok(implementation(input, None, krate, &write))
 }
 
-fn implementation(input: &DeriveInput, field: Option<&Field>, write: &TokenStream) -> TokenStream {
+fn implementation(
+    input: &DeriveInput,
+    field: Option<&Field>,
+    krate: &Path,
+    write: &TokenStream,
+) -> TokenStream {
     let name = &input.ident;
     let mut generics = input.generics.clone();
     // Only a field that mentions a parameter needs a bound; others are checked at the call.
@@ -71,13 +94,13 @@ fn implementation(input: &DeriveInput, field: Option<&Field>, write: &TokenStrea
         generics
             .make_where_clause()
             .predicates
-            .push(syn::parse_quote!(#ty: ::idem_core::KeyPart));
+            .push(syn::parse_quote!(#ty: #krate::KeyPart));
     }
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
-        impl #impl_generics ::idem_core::KeyPart for #name #type_generics #where_clause {
-            fn write(&self, out: &mut ::idem_core::KeyWriter) {
+        impl #impl_generics #krate::KeyPart for #name #type_generics #where_clause {
+            fn write(&self, out: &mut #krate::KeyWriter) {
                 #write;
             }
         }

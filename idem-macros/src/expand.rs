@@ -225,17 +225,17 @@ impl<'a> Guard<'a> {
 
     /// The result's two types: as written, or taken out of an alias.
     fn types(&self) -> (Type, Type) {
-        let private = &self.private;
         let returned = &self.model.function.returned;
         returned.parts.clone().unwrap_or_else(|| {
             let whole = &returned.whole;
-            let of = |name: &str| {
-                let name = Ident::new(name, self.site);
-                Type::Verbatim(
-                    quote_spanned!(self.at(whole)=> <#whole as #private::Returned>::#name),
-                )
+            let at = self.at(whole);
+            let of = |name: TokenStream| {
+                Type::Verbatim(quote_spanned!(at=> <#whole as __idem_private::Returned>::#name))
             };
-            (of("Value"), of("Error"))
+            (
+                of(quote_spanned!(at=> Value)),
+                of(quote_spanned!(at=> Error)),
+            )
         })
     }
 

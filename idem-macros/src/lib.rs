@@ -27,7 +27,7 @@ pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Lets a newtype or an enum without data stand in a key. Documented where `idem_core` re-exports
 /// it.
-#[proc_macro_derive(KeyPart)]
+#[proc_macro_derive(KeyPart, attributes(key_part))]
 pub fn derive_key_part(item: TokenStream) -> TokenStream {
     derive::key_part(item.into())
         .unwrap_or_else(syn::Error::into_compile_error)

@@ -13,6 +13,7 @@ struct Wrapped<T> {
 }
 
 #[derive(KeyPart)]
+#[key_part(crate = idem_core)]
 enum Channel {
     Web,
     #[allow(dead_code)]
