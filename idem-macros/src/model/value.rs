@@ -193,8 +193,8 @@ fn tries(expr: &Expr) -> bool {
     }
 }
 
-/// A key of literals and constants only is the same for every request. A small name may be an
-/// argument, or a wrong one, which rustc knows better.
+/// A key of literals and constants only is the same for every request. A small name that is not a
+/// member of something may be an argument or a function, or a wrong name, which rustc knows better.
 fn refuse_constant(given: &Given, mistakes: &mut Mistakes) {
     if !varies(given.value.to_token_stream()) {
         mistakes.add(given.error("this key names no argument: every call would share one record"));
@@ -202,9 +202,38 @@ fn refuse_constant(given: &Given, mistakes: &mut Mistakes) {
 }
 
 fn varies(tokens: TokenStream) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(name) => name.unraw().to_string().starts_with(char::is_lowercase),
-        TokenTree::Group(group) => varies(group.stream()),
-        _ => false,
+    let mut is_member = false;
+    let mut is_constant_macro = false;
+    tokens.into_iter().any(|token| {
+        let member = std::mem::replace(&mut is_member, is_punct(&token, '.'));
+        match token {
+            TokenTree::Ident(name) => {
+                is_constant_macro = CONSTANT_MACROS.iter().any(|constant| name == constant);
+                !member && !is_constant_macro && is_small(&name)
+            }
+            TokenTree::Group(group) => {
+                !std::mem::take(&mut is_constant_macro) && varies(group.stream())
+            }
+            _ => false,
+        }
     })
+}
+
+const CONSTANT_MACROS: &[&str] = &[
+    "concat",
+    "stringify",
+    "env",
+    "file",
+    "line",
+    "column",
+    "module_path",
+    "include_str",
+];
+
+fn is_small(name: &Ident) -> bool {
+    name.unraw().to_string().starts_with(char::is_lowercase)
+}
+
+fn is_punct(token: &TokenTree, wanted: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }

@@ -1,0 +1,12 @@
+use idem_core::{Error, idempotent};
+
+struct Request {
+    order_no: String,
+}
+
+#[idempotent(prefix = "order:pay", key = "order".to_owned())]
+async fn pay(request: Request) -> Result<String, Error> {
+    Ok(request.order_no)
+}
+
+fn main() {}
