@@ -21,6 +21,8 @@ macro_rules! __idem_laws {
                 a_success_is_replayed_byte_for_byte
                 a_failure_is_run_again
                 a_stored_error_is_replayed
+            }
+            checks {
                 a_claim_that_was_under_way_for_too_long_writes_nothing
                 a_copy_of_a_claim_is_not_granted_after_its_attempt_has_ended
                 a_copy_of_a_claim_still_hears_what_grants_nothing
@@ -35,11 +37,6 @@ macro_rules! __idem_laws {
                 a_lapsed_lease_is_renewed_as_long_as_nobody_took_over
                 an_ended_attempt_can_not_be_renewed
                 nobody_renews_the_record_of_another
-                a_lost_record_past_its_checkpoint_is_built_again
-                a_lost_record_before_its_checkpoint_stays_lost
-                a_checkpoint_does_not_build_a_lost_record_again
-                an_owner_that_was_not_answered_for_the_retention_rebuilds_nothing
-                no_lost_record_is_built_over_a_closed_mark
                 a_renewal_that_was_under_way_for_too_long_writes_nothing
                 many_renewals_are_answered_in_their_order
                 a_renewal_of_nothing_by_nobody_leaves_nothing
@@ -57,12 +54,19 @@ macro_rules! __idem_laws {
                 an_owner_that_was_taken_over_ends_nothing
                 a_claim_that_is_given_up_leaves_a_free_key
                 a_takeover_in_doubt_that_is_given_up_stays_in_doubt
+                a_closed_mark_stays_as_long_as_a_packet_can_be_under_way
+                a_settle_that_was_under_way_for_too_long_writes_nothing
+            }
+            losses {
                 a_success_whose_record_was_lost_is_adopted
                 nothing_but_a_success_is_adopted
                 an_owner_that_was_not_answered_for_the_retention_is_not_adopted
                 nothing_is_adopted_over_a_closed_mark
-                a_closed_mark_stays_as_long_as_a_packet_can_be_under_way
-                a_settle_that_was_under_way_for_too_long_writes_nothing
+                a_lost_record_past_its_checkpoint_is_built_again
+                a_lost_record_before_its_checkpoint_stays_lost
+                a_checkpoint_does_not_build_a_lost_record_again
+                an_owner_that_was_not_answered_for_the_retention_rebuilds_nothing
+                no_lost_record_is_built_over_a_closed_mark
             }
             tokens {
                 a_token_is_issued_used_once_and_replayed_to_its_subject
@@ -89,6 +93,8 @@ macro_rules! __idem_laws {
                 a_forget_of_what_has_changed_does_nothing
                 a_forgotten_success_is_not_brought_back_for_as_long_as_it_was_kept
                 a_replaced_mark_lends_its_time_to_the_next_one
+            }
+            refusals {
                 a_refused_key_refuses_every_claim
                 a_refusal_ends_with_its_time
                 what_did_not_happen_is_refused

@@ -1,7 +1,7 @@
 //! One table of outcomes for every store: what is there, what is asked, who asks.
 
 use super::Harness;
-use super::caller::{Caller, other_result, result};
+use super::caller::{Caller, other_result, outcomes, result};
 use super::trial::{Stop, Trial, Tried};
 use crate::record::{ClaimReply, Current, OnAbandoned, Outcome, RenewReply, SettleReply};
 
@@ -154,7 +154,7 @@ pub(super) async fn owner_and_stranger_are_told_what_the_table_says<H: Harness>(
 pub(super) async fn the_second_owners_result_stays_whatever_the_first_does<H: Harness>(
     t: &Trial<'_, H>,
 ) -> Tried {
-    for outcome in super::caller::outcomes() {
+    for outcome in outcomes() {
         let mut first = prepared(t, There::Stale).await?;
         let mut second = t
             .caller(&first.key)

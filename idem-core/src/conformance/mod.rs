@@ -37,13 +37,16 @@
 //! [`conformance_tests!`]: crate::conformance_tests
 
 mod caller;
+mod checks;
 mod claims;
 mod differential;
 mod laws;
+mod losses;
 mod matrix;
 mod operators;
 mod races;
 mod reading;
+mod refusals;
 mod renewals;
 mod settles;
 mod times;

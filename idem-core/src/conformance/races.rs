@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 
 use super::Harness;
 use super::caller::{other_result, outcomes, success};
-use super::trial::{Trial, Tried};
+use super::trial::{Stop, Trial, Tried};
 use crate::record::{
     Claim, ClaimReply, Forget, OnAbandoned, OperatorReply, Outcome, SettleReply, Slot, Status,
 };
@@ -143,7 +143,7 @@ pub(super) async fn a_success_and_a_takeover_at_once_agree_on_who_came_first<H: 
         match (&settled, &claimed) {
             (SettleReply::Settled, ClaimReply::Completed { .. })
             | (SettleReply::Superseded { .. }, ClaimReply::Claimed(_)) => {}
-            (SettleReply::Late, _) | (_, ClaimReply::Late) => return Err(super::Stop::TooSlow),
+            (SettleReply::Late, _) | (_, ClaimReply::Late) => return Err(Stop::TooSlow),
             other => panic!("they disagree: {other:?}"),
         }
     }

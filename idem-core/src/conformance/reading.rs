@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Harness;
-use super::caller::{outcomes, success};
+use super::caller::{Caller, outcomes, success};
 use super::trial::{Stop, Trial, Tried};
 use crate::record::{
-    ClaimReply, Forget, OnAbandoned, OperatorReply, Outcome, Resolve, Slot, Verdict,
+    ClaimReply, Forget, OnAbandoned, OperatorReply, Outcome, Resolve, Slot, Status, Verdict,
 };
 use crate::store::{Answer, Cursor, Page, Scan, Store, StoreKey, Watch};
 
@@ -153,7 +153,7 @@ async fn is_told(watch: &mut Watch) -> bool {
 /// sleep.
 async fn watched<'t, 'a, H: Harness>(
     t: &'t Trial<'a, H>,
-) -> Result<(super::caller::Caller<'t, 'a, H>, Watch), Stop> {
+) -> Result<(Caller<'t, 'a, H>, Watch), Stop> {
     let mut a = t.caller(&t.key());
     a.granted().await?;
     let watch = t.store.watch(&a.key).await?;
@@ -197,7 +197,7 @@ pub(super) async fn an_operators_word_is_reported<H: Harness>(t: &Trial<'_, H>) 
         let record = t.record(&a.key).await?;
         let forget = Forget {
             fence: record.fence,
-            status: crate::record::Status::Processing,
+            status: Status::Processing,
             release,
             force: true,
         };

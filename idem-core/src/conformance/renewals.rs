@@ -1,14 +1,13 @@
 //! Keeping a record: renewals and checkpoints.
 
 use super::Harness;
-use super::caller::{Caller, outcomes, success};
+use super::caller::{Caller, outcomes};
 use super::claims::attempt_of;
-use super::trial::{Stop, Trial, Tried};
-use crate::record::{OnAbandoned, Outcome, Record, Renew, RenewReply, Slot, Status};
+use super::trial::{Trial, Tried};
+use crate::record::{ClaimReply, OnAbandoned, Outcome, Renew, RenewReply, Slot, Status};
 use crate::store::{Answer, Store};
 
 const KEPT: RenewReply = RenewReply::Renewed { rebuilt: false };
-const REBUILT: RenewReply = RenewReply::Renewed { rebuilt: true };
 
 // E14
 pub(super) async fn a_renewal_prolongs_lease_and_retention<H: Harness>(t: &Trial<'_, H>) -> Tried {
@@ -74,16 +73,13 @@ pub(super) async fn a_lapsed_lease_is_renewed_as_long_as_nobody_took_over<H: Har
         assert_eq!(t.renew(&a.key, &renewal).await?, KEPT);
         let mut b = t.caller(&a.key);
         let reply = b.claim().await?;
-        assert!(matches!(
-            reply,
-            crate::record::ClaimReply::InProgress { .. }
-        ));
+        assert!(matches!(reply, ClaimReply::InProgress { .. }));
     }
     Ok(())
 }
 
 /// What a renewal and a checkpoint of `caller` hear and leave alone.
-async fn is_lost<H: Harness>(t: &Trial<'_, H>, caller: &mut Caller<'_, '_, H>) -> Tried {
+pub(super) async fn is_lost<H: Harness>(t: &Trial<'_, H>, caller: &mut Caller<'_, '_, H>) -> Tried {
     let before = t.peek(&caller.key).await?;
     assert_eq!(caller.renew().await?, RenewReply::Lost);
     assert_eq!(caller.checkpoint().await?, RenewReply::Lost);
@@ -115,85 +111,6 @@ pub(super) async fn nobody_renews_the_record_of_another<H: Harness>(t: &Trial<'_
         let mut b = b.moved_to(&a.key);
         is_lost(t, &mut b).await?;
     }
-    Ok(())
-}
-
-/// Runs an attempt at one key and then acts as if its record had been lost at another.
-async fn bereft<'t, 'a, H: Harness>(
-    t: &'t Trial<'a, H>,
-    change: impl FnOnce(&mut crate::record::Claim),
-) -> Result<(Caller<'t, 'a, H>, Record), Stop> {
-    let mut a = t.caller(&t.key()).with(change);
-    a.granted().await?;
-    let record = t.record(&a.key).await?;
-    Ok((a.moved_to(&t.key()), record))
-}
-
-pub(super) async fn a_lost_record_past_its_checkpoint_is_built_again<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let fingerprint = Some(crate::Fingerprint::from_bytes([7; 16]));
-    for policy in [OnAbandoned::Hold, OnAbandoned::Rerun] {
-        let (mut a, mut expected) = bereft(t, |claim| {
-            claim.policy = policy;
-            claim.fingerprint = fingerprint;
-        })
-        .await?;
-        assert_eq!(a.renew().await?, REBUILT);
-        let now = t.heard();
-
-        if let crate::record::State::Processing(attempt) = &mut expected.state {
-            attempt.lease_until = now.after(a.claim.terms.lease);
-        }
-        let keep = a.claim.terms.keep(true, policy);
-        expected.expires_at = now.after(keep).ceil_millis();
-        assert_eq!(t.record(&a.key).await?, expected);
-        a.settled(success()).await?;
-    }
-    Ok(())
-}
-
-pub(super) async fn a_lost_record_before_its_checkpoint_stays_lost<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let (mut a, _) = bereft(t, |claim| claim.checkpoint = false).await?;
-    is_lost(t, &mut a).await?;
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
-pub(super) async fn a_checkpoint_does_not_build_a_lost_record_again<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let (mut a, _) = bereft(t, |_| {}).await?;
-    assert_eq!(a.checkpoint().await?, RenewReply::Lost);
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
-pub(super) async fn an_owner_that_was_not_answered_for_the_retention_rebuilds_nothing<
-    H: Harness,
->(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let (mut a, _) = bereft(t, |claim| claim.terms = t.short()).await?;
-    t.until_past(a.echo.answered.after(t.short().expire))
-        .await?;
-    is_lost(t, &mut a).await?;
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
-pub(super) async fn no_lost_record_is_built_over_a_closed_mark<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let mut a = t.caller(&t.key());
-    a.granted().await?;
-    a.settled(Outcome::Release).await?;
-    let (b, _) = bereft(t, |_| {}).await?;
-    let mut b = b.moved_to(&a.key);
-    is_lost(t, &mut b).await?;
-    assert_eq!(t.status(&a.key).await?, None);
     Ok(())
 }
 

@@ -5,15 +5,15 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::Harness;
-use super::caller::{Caller, other_result, outcomes, result, success};
+use super::caller::{other_result, outcomes, result, success};
 use super::claims::attempt_of;
-use super::trial::{Stop, Trial, Tried};
+use super::trial::{Trial, Tried};
 use crate::record::{
     ClaimReply, Current, OnAbandoned, Outcome, Record, RenewReply, Settle, SettleReply, State,
-    Status,
+    Status, StoreTime, Terms,
 };
 
-fn superseded(current: Current) -> SettleReply {
+pub(super) fn superseded(current: Current) -> SettleReply {
     SettleReply::Superseded { current }
 }
 
@@ -40,7 +40,7 @@ fn current_after(outcome: &Outcome) -> Current {
 }
 
 /// The stored bytes of a finished record, and when it was finished.
-fn stored(record: &Record) -> (Option<Bytes>, crate::record::StoreTime) {
+pub(super) fn stored(record: &Record) -> (Option<Bytes>, StoreTime) {
     match &record.state {
         State::Success { at, result } => (result.clone(), *at),
         State::Failed { at, error } => (error.clone(), *at),
@@ -314,104 +314,22 @@ pub(super) async fn a_takeover_in_doubt_that_is_given_up_stays_in_doubt<H: Harne
     Ok(())
 }
 
-/// An owner whose attempt ran at one key, as if its record had been lost at another.
-async fn bereft<'t, 'a, H: Harness>(
-    t: &'t Trial<'a, H>,
-    change: impl FnOnce(&mut crate::record::Claim),
-) -> Result<Caller<'t, 'a, H>, Stop> {
-    let mut a = t.caller(&t.key()).with(change);
-    a.granted().await?;
-    Ok(a.moved_to(&t.key()))
-}
-
-pub(super) async fn a_success_whose_record_was_lost_is_adopted<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let fingerprint = Some(crate::Fingerprint::from_bytes([7; 16]));
-    for result in [None, Some(result())] {
-        let mut a = bereft(t, |claim| claim.fingerprint = fingerprint).await?;
-        let outcome = Outcome::Success(result.clone());
-        assert_eq!(a.settle(outcome.clone()).await?, SettleReply::Adopted);
-        let now = t.heard();
-        let record = t.record(&a.key).await?;
-        assert_eq!(stored(&record), (result.clone(), now));
-        assert_eq!(
-            record.expires_at,
-            now.after(a.claim.terms.expire).ceil_millis()
-        );
-        assert_eq!(
-            (record.owner, record.fence),
-            (a.claim.owner, a.echo.grant.fence)
-        );
-        assert_eq!((record.attempt, record.fingerprint), (1, fingerprint));
-
-        a.settled(outcome).await?;
-        let mut b = t
-            .caller(&a.key)
-            .with(|claim| claim.fingerprint = fingerprint);
-        assert_eq!(b.claim().await?, ClaimReply::Completed { result });
-    }
-    Ok(())
-}
-
-pub(super) async fn nothing_but_a_success_is_adopted<H: Harness>(t: &Trial<'_, H>) -> Tried {
-    let mut a = bereft(t, |_| {}).await?;
-    for outcome in outcomes() {
-        if !matches!(outcome, Outcome::Success(_)) {
-            let reply = a.settle(outcome).await?;
-            assert_eq!(reply, superseded(Current::Nothing));
-            assert_eq!(t.status(&a.key).await?, None);
-        }
-    }
-    let unanswered = Settle {
-        echo: None,
-        ..a.settlement(success())
-    };
-    let reply = t.settle(&a.key, &unanswered).await?;
-    assert_eq!(reply, superseded(Current::Nothing));
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
-pub(super) async fn an_owner_that_was_not_answered_for_the_retention_is_not_adopted<H: Harness>(
-    t: &Trial<'_, H>,
-) -> Tried {
-    let mut a = bereft(t, |claim| claim.terms = t.short()).await?;
-    t.until_past(a.echo.answered.after(t.short().expire))
-        .await?;
-    assert_eq!(a.settle(success()).await?, superseded(Current::Nothing));
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
-// N29
-pub(super) async fn nothing_is_adopted_over_a_closed_mark<H: Harness>(t: &Trial<'_, H>) -> Tried {
-    let mut a = t.caller(&t.key());
-    a.granted().await?;
-    a.settled(Outcome::Release).await?;
-    let b = bereft(t, |_| {}).await?;
-    let mut b = b.moved_to(&a.key);
-    assert_eq!(b.settle(success()).await?, superseded(Current::Nothing));
-    assert_eq!(t.status(&a.key).await?, None);
-    Ok(())
-}
-
 pub(super) async fn a_closed_mark_stays_as_long_as_a_packet_can_be_under_way<H: Harness>(
     t: &Trial<'_, H>,
 ) -> Tried {
-    let lease_rules = crate::record::Terms {
+    let lease_rules = Terms {
         lease: t.pace * 2,
         limit: t.pace / 2,
         ..t.short()
     };
-    let limit_rules = crate::record::Terms {
+    let limit_rules = Terms {
         lease: t.pace,
         limit: t.pace,
         ..t.short()
     };
     for terms in [lease_rules, limit_rules] {
         let mut a = t.caller(&t.key()).with(|claim| {
-            claim.terms = crate::record::Terms {
+            claim.terms = Terms {
                 expire: Duration::from_mins(10),
                 ..terms
             }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::Harness;
-use super::caller::{Caller, result, success};
+use super::caller::{Caller, outcomes, result, success};
 use super::trial::{Stop, Trial, Tried};
 use crate::fingerprint::Fingerprint;
 use crate::record::{
-    ClaimReply, Forget, Issue, IssueReply, OperatorReply, Outcome, SettleReply, State, Status,
-    StoreTime, Subject,
+    ClaimReply, Current, Forget, Issue, IssueReply, OperatorReply, Outcome, SettleReply, State,
+    Status, StoreTime, Subject,
 };
 use crate::store::StoreKey;
 
@@ -97,11 +97,7 @@ pub(super) async fn a_token_claim_of_what_is_no_token_is_rejected<H: Harness>(
     assert_eq!(b.claim().await?, ClaimReply::TokenRejected);
     assert_eq!(t.status(&nowhere).await?, None);
 
-    for end in super::caller::outcomes()
-        .into_iter()
-        .map(Some)
-        .chain([None])
-    {
+    for end in outcomes().into_iter().map(Some).chain([None]) {
         let mut a = t.caller(&t.key());
         a.granted().await?;
         if let Some(outcome) = end {
@@ -147,7 +143,7 @@ pub(super) async fn a_body_that_failed_hands_its_token_back<H: Harness>(t: &Tria
         assert_eq!(new.number, 2);
         assert!(new.fence > old.fence);
         let reply = a.settle(success()).await?;
-        let current = crate::record::Current::Processing;
+        let current = Current::Processing;
         assert_eq!(reply, SettleReply::Superseded { current });
     }
     Ok(())
@@ -160,7 +156,7 @@ pub(super) async fn a_late_success_of_a_token_that_was_handed_back_is_superseded
     a.granted().await?;
     a.settled(Outcome::Failed).await?;
     let before = t.record(&a.key).await?;
-    let current = crate::record::Current::Issued;
+    let current = Current::Issued;
     let reply = a.settle(success()).await?;
     assert_eq!(reply, SettleReply::Superseded { current });
     assert_eq!(t.record(&a.key).await?, before);
@@ -237,7 +233,7 @@ pub(super) async fn an_issue_is_answered_by_what_it_finds<H: Harness>(t: &Trial<
     a.settled(success()).await?;
     assert_eq!(issue(t, &a.key, alice(), TTL).await?, IssueReply::Taken);
 
-    for outcome in super::caller::outcomes() {
+    for outcome in outcomes() {
         let mut plain = t.caller(&t.key());
         plain.granted().await?;
         plain.settled(outcome).await?;

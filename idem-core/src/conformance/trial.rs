@@ -93,6 +93,7 @@ impl<'a, H: Harness> Trial<'a, H> {
     }
 
     /// Terms that no law waits for.
+    #[expect(clippy::unused_self, reason = "it reads like its siblings")]
     pub(super) fn long(&self) -> Terms {
         Terms {
             lease: Duration::from_mins(1),

@@ -50,10 +50,10 @@ impl Hand {
             pace,
         };
         self.read_record(there);
-        if draw.chance(20) {
-            if let Some(old) = draw.one_of(&self.sent) {
-                return draw.sent_again(old);
-            }
+        if draw.chance(20)
+            && let Some(old) = draw.one_of(&self.sent)
+        {
+            return draw.sent_again(old);
         }
         let op = match draw.random.u32(0..100) {
             0..34 => Op::Claim(self.claim(&mut draw)),
@@ -96,10 +96,10 @@ impl Hand {
     }
 
     fn read_record(&mut self, there: &Slot) {
-        if let Slot::Record(record) = there {
-            if let Some(status) = record.state.status() {
-                remember(&mut self.read, (record.fence, status));
-            }
+        if let Slot::Record(record) = there
+            && let Some(status) = record.state.status()
+        {
+            remember(&mut self.read, (record.fence, status));
         }
     }
 

@@ -8,8 +8,7 @@
 mod draw;
 mod model;
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -221,10 +220,10 @@ impl<H: Harness> Lane<H> {
 
         let place = &mut self.keys[index];
         let expected = place.model.expected(&op, now);
-        match place.model.apply(&op, now, &reply) {
-            Ok(across) => self.report.near_deadline += usize::from(across),
-            Err(model::Differs) => self.differs(index, &format!("reply {expected:?}")),
-        }
+        let Ok(across) = place.model.apply(&op, now, &reply) else {
+            self.differs(index, &format!("to hear {expected:?}"))
+        };
+        self.report.near_deadline += usize::from(across);
         self.keys[index].hand.learn(&op, &reply, now);
         *self.report.replies.entry(name_of(&reply)).or_default() += 1;
         self.look(index).await;
@@ -241,13 +240,11 @@ impl<H: Harness> Lane<H> {
         self.now = now;
         self.note(index, format!("{} peek -> {reply:?}", now.as_micros()));
         let place = &mut self.keys[index];
-        match place.model.observe(&reply, now) {
-            Ok(across) => self.report.near_deadline += usize::from(across),
-            Err(model::Differs) => {
-                let guess = place.model.best_guess().clone();
-                self.differs(index, &format!("record {guess:?}"))
-            }
-        }
+        let Ok(across) = place.model.observe(&reply, now) else {
+            let expected = format!("to see {:?}", place.model.best_guess());
+            self.differs(index, &expected)
+        };
+        self.report.near_deadline += usize::from(across);
     }
 
     fn note(&mut self, place: usize, line: String) {

@@ -77,10 +77,10 @@ impl Model {
             .collect();
         let mut left: Vec<Slot> = Vec::new();
         let mut keep = |view: View| {
-            if let Some(slot) = agree(&view) {
-                if !left.contains(&slot) {
-                    left.push(slot);
-                }
+            if let Some(slot) = agree(&view)
+                && !left.contains(&slot)
+            {
+                left.push(slot);
             }
             !left.is_empty()
         };

@@ -1,0 +1,3 @@
+//! The same laws and the same random histories on every store, one module a store.
+
+mod memory;
