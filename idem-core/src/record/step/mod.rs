@@ -8,6 +8,9 @@ mod claim;
 mod operator;
 mod settle;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use claim::claim;
 pub(crate) use operator::{forget, issue, refuse, resolve};
 pub(crate) use settle::{renew, settle};
