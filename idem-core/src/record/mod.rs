@@ -12,8 +12,7 @@ pub use ops::{
     Claim, ClaimReply, Current, Echo, Forget, Grant, Issue, IssueReply, OperatorReply, Outcome,
     Refuse, RefuseReply, Renew, RenewReply, Resolve, Settle, SettleReply, Terms, Verdict,
 };
-pub use step::{Op, Reply, step};
-pub(crate) use step::{claim, forget, issue, refuse, renew, resolve, settle};
+pub use step::{Op, Reply, claim, forget, issue, refuse, renew, resolve, settle, step};
 
 use std::fmt;
 use std::time::Duration;

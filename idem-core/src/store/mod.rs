@@ -3,12 +3,148 @@
 //! A [`Store`] has only atomic verbs: each reads one record, decides by
 //! [`step`](crate::record::step()), and writes it, as one step that no other caller can come
 //! between. All policy (who waits, who retries, what an answer means) sits above it, so a store of
-//! your own is small. `idem_core::conformance` runs the laws on it.
+//! your own is small.
+//!
+//! # A store of your own
+//! This one is complete: records in a sorted map under one lock, on any
+//! [`Clock`](memory::Clock). `idem_core::conformance`, behind the feature `conformance`, runs the
+//! laws on it.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use std::ops::Bound;
+//! use std::sync::{Mutex, MutexGuard, PoisonError};
+//!
+//! use idem_core::StoreError;
+//! use idem_core::record::{
+//!     self, Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply,
+//!     Renew, RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
+//! };
+//! use idem_core::store::memory::Clock;
+//! use idem_core::store::{Answer, Answered, Cursor, Page, Scan, Store, StoreKey};
+//!
+//! pub struct Shelf<C> {
+//!     clock: C,
+//!     slots: Mutex<BTreeMap<String, Slot>>,
+//! }
+//!
+//! impl<C: Clock> Shelf<C> {
+//!     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Slot>> {
+//!         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+//!     }
+//!
+//!     /// The heart of every store: read, decide and write as one step, and say at which time.
+//!     fn write<R>(
+//!         &self,
+//!         key: &StoreKey,
+//!         verb: impl FnOnce(Slot, StoreTime) -> (Slot, R),
+//!     ) -> Answered<R> {
+//!         let mut slots = self.slots();
+//!         // Read under the lock: what waited for it must not be judged by the time before.
+//!         let now = self.clock.now();
+//!         let before = slots.get(key.as_str()).cloned().unwrap_or(Slot::Absent);
+//!         let (after, reply) = verb(before, now);
+//!         match after.live(now) {
+//!             Slot::Absent => slots.remove(key.as_str()),
+//!             after => slots.insert(key.as_str().to_owned(), after),
+//!         };
+//!         Ok(Answer { now, reply })
+//!     }
+//! }
+//!
+//! impl<C: Clock> Store for Shelf<C> {
+//!     async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
+//!         self.write(key, |slot, now| record::claim(slot, op, now))
+//!     }
+//!     async fn renew(&self, key: &StoreKey, op: &Renew) -> Answered<RenewReply> {
+//!         self.write(key, |slot, now| record::renew(slot, op, now))
+//!     }
+//!     async fn settle(&self, key: &StoreKey, op: &Settle) -> Answered<SettleReply> {
+//!         self.write(key, |slot, now| record::settle(slot, op, now))
+//!     }
+//!     async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
+//!         self.write(key, |slot, now| record::issue(slot, *op, now))
+//!     }
+//!     async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
+//!         self.write(key, |slot, now| record::refuse(slot, *op, now))
+//!     }
+//!     async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
+//!         self.write(key, |slot, now| record::forget(slot, *op, now))
+//!     }
+//!     async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
+//!         self.write(key, |slot, now| record::resolve(slot, op, now))
+//!     }
+//!
+//!     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
+//!         self.write(key, |slot, now| (slot.clone(), slot.visible(now)))
+//!     }
+//!
+//!     async fn scan(&self, scan: &Scan) -> Answered<Page> {
+//!         let (slots, now) = (self.slots(), self.clock.now());
+//!         let begin = match &scan.cursor {
+//!             None => Bound::Included(&scan.prefix),
+//!             Some(Cursor(last)) => Bound::Excluded(last),
+//!         };
+//!         let found: Vec<_> = slots
+//!             .range::<String, _>((begin, Bound::Unbounded))
+//!             .take_while(|(key, _)| key.starts_with(&scan.prefix))
+//!             .take(scan.page_size.max(1) as usize)
+//!             .collect();
+//!         let next = found.last().map(|(last, _)| Cursor((*last).clone()));
+//!         let entries = found.into_iter().map(|(key, slot)| (key.clone(), slot.clone().visible(now)));
+//!         let entries = entries.filter(|(_, slot)| *slot != Slot::Absent).collect();
+//!         Ok(Answer { now, reply: Page { entries, next } })
+//!     }
+//!
+//!     async fn now(&self) -> Result<StoreTime, StoreError> {
+//!         Ok(self.clock.now())
+//!     }
+//! }
+//!
+//! # #[cfg(feature = "conformance")]
+//! mod tests {
+//!     # use super::*;
+//!     use std::time::Duration;
+//!
+//!     use idem_core::conformance::Harness;
+//!     use idem_core::store::memory::ManualClock;
+//!
+//!     #[derive(Default)]
+//!     pub struct Shelves {
+//!         clock: ManualClock,
+//!     }
+//!
+//!     impl Harness for Shelves {
+//!         type Store = Shelf<ManualClock>;
+//!
+//!         async fn fresh_store(&self) -> Self::Store {
+//!             Shelf { clock: self.clock.clone(), slots: Mutex::default() }
+//!         }
+//!
+//!         async fn pass_time(&self, time: Duration) {
+//!             self.clock.advance(time);
+//!         }
+//!     }
+//!
+//!     idem_core::conformance_tests!(Shelves::default());
+//! }
+//! # fn main() {
+//! #     // A doctest has no tests of its own, so the laws are called here.
+//! #     #[cfg(feature = "conformance")]
+//! #     tokio::runtime::Runtime::new().unwrap().block_on(async {
+//! #         idem_core::conformance::run(&tests::Shelves::default()).await;
+//! #     });
+//! # }
+//! ```
+//!
+//! What it lacks is what makes a store fit for service: bounded memory, the dropping of expired
+//! records that nobody asks for, and a [`watch`](Store::watch) that spares waiters their polling.
 
 mod erased;
 pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod shared;
 
 pub(crate) use erased::ErasedStore;
 pub use memory::MemoryStore;

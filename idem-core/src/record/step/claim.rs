@@ -5,7 +5,9 @@ use crate::record::{
     Claim, ClaimReply, Fence, Grant, OnAbandoned, Processing, Record, Slot, State, StoreTime,
 };
 
-pub(crate) fn claim(slot: Slot, op: &Claim, now: StoreTime) -> (Slot, ClaimReply) {
+/// What a claim at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn claim(slot: Slot, op: &Claim, now: StoreTime) -> (Slot, ClaimReply) {
     if now > op.not_after {
         return (slot, ClaimReply::Late);
     }

@@ -11,9 +11,9 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use claim::claim;
-pub(crate) use operator::{forget, issue, refuse, resolve};
-pub(crate) use settle::{renew, settle};
+pub use claim::claim;
+pub use operator::{forget, issue, refuse, resolve};
+pub use settle::{renew, settle};
 
 use std::time::Duration;
 

@@ -6,7 +6,9 @@ use crate::record::{
     Slot, State, Status, StoreTime, TokenBinding, Verdict,
 };
 
-pub(crate) fn issue(slot: Slot, op: Issue, now: StoreTime) -> (Slot, IssueReply) {
+/// What the issue of a token at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn issue(slot: Slot, op: Issue, now: StoreTime) -> (Slot, IssueReply) {
     if now > op.not_after {
         return (slot, IssueReply::Late);
     }
@@ -44,7 +46,9 @@ pub(crate) fn issue(slot: Slot, op: Issue, now: StoreTime) -> (Slot, IssueReply)
     }
 }
 
-pub(crate) fn forget(slot: Slot, op: Forget, now: StoreTime) -> (Slot, OperatorReply) {
+/// What an operator's forget or release at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn forget(slot: Slot, op: Forget, now: StoreTime) -> (Slot, OperatorReply) {
     let record = match slot.live(now) {
         Slot::Damaged if op.force && op.status == Status::Damaged => {
             return (Slot::Absent, OperatorReply::Done);
@@ -68,7 +72,9 @@ pub(crate) fn forget(slot: Slot, op: Forget, now: StoreTime) -> (Slot, OperatorR
     (mark(&record, true, until, now), OperatorReply::Done)
 }
 
-pub(crate) fn resolve(slot: Slot, op: &Resolve, now: StoreTime) -> (Slot, OperatorReply) {
+/// What an operator's verdict at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn resolve(slot: Slot, op: &Resolve, now: StoreTime) -> (Slot, OperatorReply) {
     let (record, attempt) = match slot.live(now) {
         Slot::Record(record) if record.fence == op.fence => match record.state {
             State::Processing(attempt) => (record, attempt),
@@ -95,7 +101,9 @@ pub(crate) fn resolve(slot: Slot, op: &Resolve, now: StoreTime) -> (Slot, Operat
     )
 }
 
-pub(crate) fn refuse(slot: Slot, op: Refuse, now: StoreTime) -> (Slot, RefuseReply) {
+/// What a refusal at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn refuse(slot: Slot, op: Refuse, now: StoreTime) -> (Slot, RefuseReply) {
     if now > op.not_after {
         return (slot, RefuseReply::Late);
     }

@@ -6,7 +6,9 @@ use crate::record::{
     State, StoreTime, Terms, TokenBinding,
 };
 
-pub(crate) fn renew(slot: Slot, op: &Renew, now: StoreTime) -> (Slot, RenewReply) {
+/// What a renewal or a checkpoint at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn renew(slot: Slot, op: &Renew, now: StoreTime) -> (Slot, RenewReply) {
     if now > op.not_after {
         return (slot, RenewReply::Late);
     }
@@ -71,7 +73,9 @@ impl Echo {
     }
 }
 
-pub(crate) fn settle(slot: Slot, op: &Settle, now: StoreTime) -> (Slot, SettleReply) {
+/// What the end of an attempt at `now` makes of `slot`, and what it is answered.
+#[must_use]
+pub fn settle(slot: Slot, op: &Settle, now: StoreTime) -> (Slot, SettleReply) {
     if now > op.not_after {
         return (slot, SettleReply::Late);
     }
