@@ -6,16 +6,18 @@
 local my_subject, not_after, ttl = struct.unpack('>c16I7I5', ARGV[1])
 
 if now > not_after then
-  return reply('L')
+  return 'L' .. stamp
 end
 if damaged then
-  return reply('D')
+  return 'D' .. stamp
 end
 if raw then
-  return reply(status == 9 and subject == my_subject and 'I' or 'O')
+  local is_the_same = status == 9 and string.sub(token, 1, 16) == my_subject
+  return (is_the_same and 'I' or 'O') .. stamp
 end
 
-local ends = ceil_ms(now + ttl * 1000)
+local ends = last_ms + ttl
 local nobody = string.rep('\0', 16)
-write(struct.pack('>BBI4I7c16c16I7', 1, 41, 0, now, nobody, my_subject, ends), ends)
-return reply('I')
+local value = struct.pack('>BBI4I7c16c16I7', 1, 41, 0, now, nobody, my_subject, (ends + 1) * 1000)
+redis.call('SET', key, value, 'PXAT', ends)
+return 'I' .. stamp

@@ -3,9 +3,11 @@
 -- reply    Q a record: when it expires 7, its bytes · N nothing here · D damaged
 
 if damaged then
-  return reply('D')
+  return 'D' .. stamp
 end
 if not raw or status == 7 or status == 8 then
-  return reply('N')
+  return 'N' .. stamp
 end
-return struct.pack('>c1I7I7', 'Q', now, expires_at() or 2 ^ 53 - 1) .. raw
+local last = last_key_ms()
+local expires = last < 0 and 2 ^ 53 - 1 or (last + 1) * 1000
+return 'Q' .. stamp .. struct.pack('>I7', expires) .. raw

@@ -1,36 +1,42 @@
 -- Refuse a request that has not come yet: the rows "refuse" of step.
 --
 -- ARGV[1]  not after 7, expire 5 (ms)
--- reply    X refused · P in progress: since 7, lease left 7 · S success, F failed: payload
+-- reply    X refused · P in progress: since 7, lease until 7 · S success, F failed: payload
 --          s success without · U outcome unknown · T a token's key · L late · D damaged
 
 local not_after, keep = struct.unpack('>I7I5', ARGV[1])
 
 if now > not_after then
-  return reply('L')
+  return 'L' .. stamp
 end
 if damaged then
-  return reply('D')
+  return 'D' .. stamp
 end
 
+local fence = 0
 if raw then
-  if subject then
-    return reply('T')
-  elseif status == 0 and lease_until > now then
-    return struct.pack('>c1I7I7I7', 'P', now, since, lease_until - now)
-  elseif status == 0 and marked(1) then
-    return reply('U')
+  if token then
+    return 'T' .. stamp
+  elseif status == 0 and struct.unpack('>I7', raw, state_at + 8) > now then
+    return 'P' .. stamp .. string.sub(raw, state_at + 1, state_at + 14)
+  elseif status == 0 and marks % 2 == 1 then
+    return 'U' .. stamp
   elseif status == 1 and head < 128 then
-    return reply('s')
-  elseif (status == 1 or status == 2) and head > 127 then
-    return reply(status == 1 and 'S' or 'F') .. string.sub(raw, state_at + 7)
+    return 's' .. stamp
+  elseif status == 1 or status == 2 and head > 127 then
+    return (status == 1 and 'S' or 'F') .. stamp .. string.sub(raw, state_at + 7)
   elseif status == 3 then
-    return reply('X')
+    return 'X' .. stamp
   end
+  fence = struct.unpack('>I7', raw, 7)
 end
 
-fence = math.max((fence or 0) + 1, now)
-attempt, owner = 0, string.rep('\0', 16)
-write(front(3, ''), ceil_ms(now + keep * 1000))
-wake()
-return reply('X')
+local nobody = string.rep('\0', 16)
+local my_head = kept and 67 or 3
+local value = struct.pack('>BBI4I7c16', 1, my_head, 0, math.max(fence + 1, now), nobody)
+redis.call('SET', key, value .. (kept or ''), 'PXAT', last_ms + keep)
+
+if marks % 32 > 15 then
+  redis.pcall('PUBLISH', 'idem:wake:' .. key, '')
+end
+return 'X' .. stamp

@@ -9,31 +9,39 @@
 local flags, me, not_after, lease, keep, doubt = struct.unpack('>Bc16I7I5I5I5', ARGV[1])
 
 if now > not_after then
-  return reply('L')
+  return 'L' .. stamp
 end
 if damaged then
-  return reply('D')
+  return 'D' .. stamp
 end
 
-if not raw then
-  if not ARGV[3] then
-    return reply('N')
+local front, state
+local ends = struct.pack('>I7', now + lease * 1000)
+if raw then
+  if status ~= 0 or owner ~= me or marks % 16 > 7 then
+    return 'G' .. stamp
   end
-  local answered, at
-  answered, head, attempt, fence, since, marks, at = struct.unpack('>I7BI4I7I7B', ARGV[3])
-  if flags % 2 > 0 or not marked(1) or math.max(now - answered, 0) >= keep * 1000 then
-    return reply('G')
+  if flags % 2 > marks % 2 then
+    marks = marks + 1
   end
-  expire, owner = keep, me
-  write_processing(front(head, string.sub(ARGV[3], at)), now + lease * 1000, keep, doubt)
-  return reply('B')
+  front = string.sub(raw, 1, state_at - 1)
+  state = string.char(marks) .. string.sub(raw, state_at + 1, state_at + 7) .. ends .. string.sub(raw, -6)
+else
+  local echo = ARGV[3]
+  if not echo then
+    return 'N' .. stamp
+  end
+  marks = string.byte(echo, 27)
+  local age = math.max(now - struct.unpack('>I7', echo), 0)
+  if flags % 2 > 0 or marks % 2 == 0 or age >= keep * 1000 then
+    return 'G' .. stamp
+  end
+  front = '\1' .. string.sub(echo, 8, 19) .. me .. string.sub(echo, 28)
+  state = string.char(marks) .. string.sub(echo, 20, 26) .. ends .. struct.pack('>I6', keep)
 end
 
-if status ~= 0 or owner ~= me or marked(8) then
-  return reply('G')
+if marks % 2 == 1 and marks < 32 and doubt > keep then
+  keep = doubt
 end
-if flags % 2 > 0 and not marked(1) then
-  marks = marks + 1
-end
-write_processing(string.sub(raw, 1, state_at - 1), now + lease * 1000, keep, doubt)
-return reply('R')
+redis.call('SET', key, front .. state, 'PXAT', last_ms + keep)
+return (raw and 'R' or 'B') .. stamp

@@ -12,100 +12,82 @@
 --          4 failed, 5 issued, 6 refused), [the result]
 
 local outcome, me, not_after, keep, mark, doubt = struct.unpack('>Bc16I7I5I5I5', ARGV[1])
-local payload = (outcome == 1 or outcome == 5) and ARGV[2] or nil
+local has_payload = outcome == 1 or outcome == 5
+local payload = has_payload and ARGV[2] or ''
 
 if now > not_after then
-  return reply('L')
+  return 'L' .. stamp
 end
 if damaged then
-  return reply('D')
+  return 'D' .. stamp
 end
 
 if not raw then
-  if not ARGV[3] then
-    return reply('N')
+  local echo = ARGV[3]
+  if not echo then
+    return 'N' .. stamp
   end
-  local answered, at
-  answered, head, attempt, fence, at = struct.unpack('>I7BI4I7', ARGV[3])
-  if outcome > 2 or math.max(now - answered, 0) >= keep * 1000 then
-    return reply('V') .. '\0'
+  local age = math.max(now - struct.unpack('>I7', echo), 0)
+  if outcome > 2 or age >= keep * 1000 then
+    return 'V' .. stamp .. '\0'
   end
-  owner = me
-  write_finished(1, string.sub(ARGV[3], at), payload, keep)
-  return reply('A')
+  local my_head = string.byte(echo, 8) + 1 + (has_payload and 128 or 0)
+  local front = '\1' .. string.char(my_head) .. string.sub(echo, 9, 19) .. me .. string.sub(echo, 20)
+  redis.call('SET', key, front .. stamp .. payload, 'PXAT', last_ms + keep)
+  return 'A' .. stamp
 end
 
-local function superseded()
+local is_given_up = marks % 16 > 7
+if owner ~= me or status ~= 0 or is_given_up and outcome > 3 then
+  local is_settled_so = status == 8
   if status == 0 then
-    return reply('V') .. '\1'
-  elseif status == 1 and head > 127 then
-    return reply('V') .. '\2' .. string.sub(raw, state_at + 7)
-  elseif status == 1 then
-    return reply('V') .. '\3'
-  elseif status == 2 then
-    return reply('V') .. '\4'
+    is_settled_so = outcome > 6
+  elseif status == 1 or status == 2 then
+    local same = status == 1 and (has_payload and 1 or 2) or (has_payload and 5 or 4)
+    local is_same_kind = outcome == same and has_payload == (head > 127)
+    is_settled_so = is_same_kind and string.sub(raw, state_at + 7) == payload
   elseif status == 9 then
-    return reply('V') .. '\5'
-  elseif status == 3 then
-    return reply('V') .. '\6'
+    is_settled_so = outcome == 4 or outcome == 6 or outcome == 8
   end
-  return reply('V') .. '\0'
-end
-
-if owner ~= me then
-  return superseded()
-end
-if status ~= 0 then
-  local is_same = status == 8
-    or status == 1 and (outcome == 1 and head > 127 or outcome == 2 and head < 128)
-    or status == 2 and (outcome == 5 and head > 127 or outcome == 4 and head < 128)
-    or status == 9 and (outcome == 4 or outcome == 6 or outcome == 8)
-  if is_same and payload and status < 3 then
-    is_same = string.sub(raw, state_at + 7) == payload
+  if is_settled_so and owner == me then
+    return 'K' .. stamp
+  elseif status == 1 and head > 127 then
+    return 'V' .. stamp .. '\2' .. string.sub(raw, state_at + 7)
   end
-  return is_same and reply('K') or superseded()
-end
-if marked(8) and outcome > 3 then
-  return outcome > 6 and reply('K') or superseded()
+  local by = { [0] = '\1', '\3', '\4', '\6', [9] = '\5' }
+  return 'V' .. stamp .. (by[status] or '\0')
 end
 
-local function close()
-  local ends = math.max(ceil_ms(now + mark * 1000), mark_to_keep() or 0)
-  write(struct.pack('>BBI4I7c16I7', 1, 72, 0, fence, owner, ends), ends)
-end
+-- A token that the body did not use is handed back, and takes a corrected form.
+local is_unused = outcome == 4 or outcome == 6 or outcome == 8 and marks % 8 < 4
+local hands_back = token and is_unused and struct.unpack('>I7', token, 17) > now
 
--- A token handed back keeps its own deadline, and takes a corrected form.
-local function issue_again()
-  if token_until <= now then
-    return close()
-  end
-  write(front(41, struct.pack('>c16I7', subject, token_until)), token_until)
-end
-
-local function give_up()
-  marks = marks + 8
-  write_processing(string.sub(raw, 1, state_at - 1), now, keep, doubt)
-end
-
-local bound = string.sub(raw, 30, bound_end)
-if outcome < 3 then
-  write_finished(1, bound, payload, keep)
-elseif outcome == 5 then
-  write_finished(2, bound, payload, keep)
-elseif outcome == 3 then
-  close()
-elseif outcome == 7 then
-  give_up()
-elseif outcome == 8 and marked(4) then
-  marks = marks + (marked(1) and 0 or 1)
-  give_up()
-elseif subject then
-  issue_again()
-elseif outcome == 4 then
-  write_finished(2, bound, payload, keep)
+if hands_back then
+  local front = '\1' .. string.char(kept and 105 or 41) .. string.sub(raw, 3, 29)
+  local until_ms = struct.unpack('>I7', token, 17) / 1000
+  redis.call('SET', key, front .. token .. (kept or ''), 'PXAT', until_ms - 1)
+elseif outcome < 3 or outcome == 5 or outcome == 4 and not token then
+  local my_head = head % 64 + (outcome < 3 and 1 or 2) + (kept and 64 or 0) + (has_payload and 128 or 0)
+  local front = '\1' .. string.char(my_head) .. string.sub(raw, 3, bound_end)
+  redis.call('SET', key, front .. (kept or '') .. stamp .. payload, 'PXAT', last_ms + keep)
+elseif outcome == 3 or is_unused then
+  local ends = math.max(last_ms + mark, kept and struct.unpack('>I7', kept) / 1000 - 1 or 0)
+  local front = '\1\72\0\0\0\0' .. string.sub(raw, 7, 29)
+  redis.call('SET', key, front .. struct.pack('>I7', (ends + 1) * 1000), 'PXAT', ends)
 else
-  close()
+  -- Of a takeover in doubt that never began, the doubt stays.
+  marks = marks + 8
+  if outcome == 8 and marks % 2 == 0 then
+    marks = marks + 1
+  end
+  if marks % 2 == 1 and marks < 32 and doubt > keep then
+    keep = doubt
+  end
+  local state = string.char(marks) .. string.sub(raw, state_at + 1, state_at + 7) .. stamp .. string.sub(raw, -6)
+  redis.call('SET', key, string.sub(raw, 1, state_at - 1) .. state, 'PXAT', last_ms + keep)
 end
 
-wake()
-return reply('K')
+if marks % 32 > 15 then
+  redis.pcall('PUBLISH', 'idem:wake:' .. key, '')
+end
+return 'K' .. stamp

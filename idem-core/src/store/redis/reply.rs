@@ -96,7 +96,7 @@ fn read(bytes: &mut Bytes) -> Result<Answer<Reply>, Unreadable> {
         b'C' => Reply::Claimed(grant(bytes)?),
         b'P' => Reply::InProgress {
             since: time(bytes)?,
-            lease_left: Duration::from_micros(bytes.try_get_uint(TIME)?),
+            lease_left: time(bytes)?.since(now),
         },
         b'S' => Reply::Success(Some(rest(bytes))),
         b's' => Reply::Success(None),
@@ -144,11 +144,10 @@ fn grant(bytes: &mut Bytes) -> Result<Grant, Unreadable> {
     let number = bytes.try_get_u32()?;
     let since = time(bytes)?;
     let marks = bytes.try_get_u8()?;
-    let token = match bytes.try_get_u8()? {
-        0 => None,
-        1 => Some(token(bytes)?),
-        _ => return Err(Unreadable),
-    };
+    let token = bytes
+        .has_remaining()
+        .then(|| token(bytes))
+        .transpose()?;
     Ok(Grant {
         fence,
         number,

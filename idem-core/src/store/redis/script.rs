@@ -28,8 +28,8 @@ const RECORD: &str = include_str!("../../../lua/record.lua");
 const ALLOW_OOM: &str = "#!lua flags=allow-oom\n";
 
 impl Step {
-    fn new(step: &str, allow_oom: bool) -> Self {
-        let source = [RECORD, step].concat();
+    fn new(files: &[&str], allow_oom: bool) -> Self {
+        let source = [RECORD, &files.concat()].concat();
         let flagged = allow_oom.then(|| {
             let source = [ALLOW_OOM, &source].concat();
             (Script::new(&source), source)
@@ -76,29 +76,24 @@ fn command(verb: &str, script: &str, key: &str, argv: &Argv<'_>) -> Cmd {
 }
 
 macro_rules! steps {
-    ($($(#[$doc:meta])* $name:ident = $file:literal, allow_oom: $allow_oom:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = [$($file:literal),*], allow_oom: $allow_oom:literal;)*) => {
         $(
             $(#[$doc])*
-            pub(super) static $name: Lazy<Step> =
-                Lazy::new(|| Step::new(include_str!(concat!("../../../lua/", $file)), $allow_oom));
+            pub(super) static $name: Lazy<Step> = Lazy::new(|| {
+                Step::new(&[$(include_str!(concat!("../../../lua/", $file))),*], $allow_oom)
+            });
         )*
-
-        /// All steps, with the names of their files.
-        #[cfg(test)]
-        pub(super) fn all() -> Vec<(&'static str, &'static Step)> {
-            vec![$(($file, &*$name)),*]
-        }
     };
 }
 
 steps! {
     /// Out of memory is a reason not to begin anything.
-    CLAIM = "claim.lua", allow_oom: false;
-    RENEW = "renew.lua", allow_oom: true;
-    SETTLE = "settle.lua", allow_oom: true;
-    ISSUE = "issue.lua", allow_oom: false;
-    REFUSE = "refuse.lua", allow_oom: false;
-    RESOLVE = "resolve.lua", allow_oom: true;
-    FORGET = "forget.lua", allow_oom: true;
-    PEEK = "peek.lua", allow_oom: false;
+    CLAIM = ["claim.lua"], allow_oom: false;
+    RENEW = ["renew.lua"], allow_oom: true;
+    SETTLE = ["settle.lua"], allow_oom: true;
+    ISSUE = ["issue.lua"], allow_oom: false;
+    REFUSE = ["refuse.lua"], allow_oom: false;
+    RESOLVE = ["resolve.lua"], allow_oom: true;
+    FORGET = ["expiry.lua", "forget.lua"], allow_oom: true;
+    PEEK = ["expiry.lua", "peek.lua"], allow_oom: false;
 }
