@@ -1,0 +1,6 @@
+//! The Redis store against real servers.
+
+mod attempt;
+mod cost;
+mod dice;
+mod steps;

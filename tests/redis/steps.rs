@@ -1,0 +1,409 @@
+//! The scripts against the specification: the same answers, and the same bytes at the key.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use idem_core::record::{
+    Claim, ClaimReply, Echo, Forget, Grant, Issue, OnAbandoned, Op, Outcome, Owner, Refuse, Renew,
+    RenewReply, Reply, Resolve, Settle, Slot, Status, StoreTime, Subject, Terms, Verdict, format,
+    step,
+};
+use idem_core::store::redis::RedisStore;
+use idem_core::store::{Answer, Store, StoreKey};
+use idem_core::{Fingerprint, Key};
+
+use idem_tests::redis::{RedisOptions, RedisServer};
+
+use crate::dice::Dice;
+
+const OPERATIONS: u32 = 100_000;
+const KEYS: u64 = 6;
+
+#[tokio::test]
+async fn a_hundred_thousand_random_operations_answer_and_write_what_step_specifies() {
+    let server = RedisServer::start(RedisOptions::new()).unwrap();
+    let seed = std::env::var("IDEM_SEED").map_or(20_261_129, |seed| seed.parse().unwrap());
+    println!("seed {seed}");
+    let mut trial = Trial::begin(&server.url(), seed).await;
+    for number in 0..OPERATIONS {
+        trial.operation(number).await;
+    }
+    println!("{:?}", trial.seen);
+}
+
+/// What the test believes of one key.
+struct Believed {
+    key: StoreKey,
+    slot: Slot,
+    /// What owners were granted and when they were last answered.
+    grants: HashMap<Owner, Echo>,
+}
+
+struct Trial {
+    dice: Dice,
+    store: RedisStore,
+    raw: redis::aio::MultiplexedConnection,
+    keys: Vec<Believed>,
+    now: StoreTime,
+    seen: HashMap<String, u32>,
+}
+
+impl Trial {
+    async fn begin(url: &str, seed: u64) -> Self {
+        let store = RedisStore::connect(url).await.unwrap();
+        let now = store.now().await.unwrap();
+        let client = redis::Client::open(url).unwrap();
+        let raw = client.get_multiplexed_async_connection().await.unwrap();
+        let keys = (0..KEYS).map(|part| Believed {
+            key: StoreKey::new("steps", &Key::new("p", (seed, part)).unwrap()).unwrap(),
+            slot: Slot::Absent,
+            grants: HashMap::new(),
+        });
+        Self {
+            dice: Dice::new(seed),
+            store,
+            raw,
+            keys: keys.collect(),
+            now,
+            seen: HashMap::new(),
+        }
+    }
+
+    async fn operation(&mut self, number: u32) {
+        let index = usize::try_from(self.dice.number() % KEYS).unwrap();
+        if self.dice.one_in(400) {
+            self.plant_something(index).await;
+        }
+        let op = self.draw(index);
+        let key = self.keys[index].key.clone();
+        let Answer { now, reply } = apply(&self.store, &key, &op).await;
+        assert!(now >= self.now, "the store's time went back");
+        self.now = now;
+        let before = self.keys[index].slot.clone();
+        let (after, expected) = step(before.clone(), &op, now);
+        let (after, expected) = if reply != expected && is_at_its_last_moment(&before, now) {
+            // The server looks at its clock for TIME a little later than for expiry.
+            seen_before_its_end(before.clone(), &op, now)
+        } else {
+            (after, expected)
+        };
+        assert_eq!(
+            reply, expected,
+            "operation {number} {op:?} on {before:?} at {now:?}"
+        );
+        let name = format!("{reply:?}");
+        let name = name.split([' ', '{']).next().unwrap().to_owned();
+        *self.seen.entry(name).or_default() += 1;
+        self.remember(index, &op, &reply, now);
+        self.compare_bytes(index, &after, number, &op).await;
+        self.keys[index].slot = after;
+    }
+
+    async fn compare_bytes(&mut self, index: usize, after: &Slot, number: u32, op: &Op) {
+        let key = self.keys[index].key.as_str();
+        let (bytes, last_ms, (s, us)): (Option<Vec<u8>>, i64, (u64, u64)) = redis::pipe()
+            .cmd("GET")
+            .arg(key)
+            .cmd("PEXPIRETIME")
+            .arg(key)
+            .cmd("TIME")
+            .query_async(&mut self.raw)
+            .await
+            .unwrap();
+        let looked_at = StoreTime::from_micros(s * 1_000_000 + us);
+        let (Slot::Record(record), Some(bytes)) = (after, &bytes) else {
+            let may_be_gone = match after {
+                Slot::Record(record) => record.expires_at.has_passed(looked_at),
+                Slot::Absent => bytes.is_none(),
+                Slot::Damaged => bytes.is_some(),
+            };
+            assert!(
+                may_be_gone,
+                "operation {number} {op:?} left {bytes:?}, not {after:?}"
+            );
+            return;
+        };
+        let expected = format::encode(record);
+        assert_eq!(
+            *bytes, expected,
+            "operation {number} {op:?} should have left {record:?}"
+        );
+        let expected = i64::try_from(record.expires_at.as_micros() / 1000).unwrap() - 1;
+        assert!(
+            last_ms == expected || last_ms == -2,
+            "operation {number} {op:?}: {last_ms} instead of {expected}"
+        );
+    }
+
+    async fn plant_something(&mut self, index: usize) {
+        let key = self.keys[index].key.as_str();
+        let mut bytes = match &self.keys[index].slot {
+            Slot::Record(record) => format::encode(record),
+            _ => vec![1, 2, 3],
+        };
+        match self.dice.number() % 5 {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => bytes[0] = 2,
+            2 => bytes[1] ^= self.dice.pick(&[0x04, 0x0f, 0x20, 0x40, 0x80]),
+            3 => bytes.push(0),
+            _ => bytes.clear(),
+        }
+        // What still is a record keeps its time; anything else is to stay until somebody acts.
+        let hour = self.now.after(Duration::from_secs(3600)).ceil_millis();
+        let expires = match &self.keys[index].slot {
+            Slot::Record(record) if format::decode(bytes.clone().into(), hour).is_ok() => {
+                record.expires_at
+            }
+            _ => hour,
+        };
+        let planted = format::decode(bytes.clone().into(), expires);
+        if planted
+            .as_ref()
+            .is_ok_and(|record| format::encode(record) != bytes)
+        {
+            // A closed mark whose own end is not the key's, which nobody writes.
+            return;
+        }
+        let _: () = redis::cmd("SET")
+            .arg(key)
+            .arg(&bytes)
+            .arg("PXAT")
+            .arg(expires.as_micros() / 1000 - 1)
+            .query_async(&mut self.raw)
+            .await
+            .unwrap();
+        self.keys[index].slot = planted.map_or(Slot::Damaged, Slot::Record);
+    }
+
+    fn remember(&mut self, index: usize, op: &Op, reply: &Reply, now: StoreTime) {
+        let grants = &mut self.keys[index].grants;
+        match (op, reply) {
+            (Op::Claim(op), Reply::Claim(ClaimReply::Claimed(grant))) => {
+                let echo = Echo {
+                    answered: now,
+                    grant: *grant,
+                    checkpoint: op.checkpoint,
+                    policy: op.policy,
+                    fingerprint: op.fingerprint,
+                };
+                grants.insert(op.owner, echo);
+            }
+            (Op::Renew(op), Reply::Renew(RenewReply::Renewed { .. })) => {
+                if let Some(echo) = grants.get_mut(&op.owner) {
+                    echo.answered = now;
+                    echo.checkpoint |= op.checkpoint;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn draw(&mut self, index: usize) -> Op {
+        match self.dice.number() % 24 {
+            0..8 => Op::Claim(self.claim()),
+            8..12 => Op::Renew(self.renew(index)),
+            12..18 => Op::Settle(self.settle(index)),
+            18 => Op::Issue(Issue {
+                subject: self.subject(),
+                ttl: self.dice.pick(&[2, 40, 20_000].map(Duration::from_millis)),
+                not_after: self.not_after(),
+            }),
+            19 => Op::Refuse(Refuse {
+                expire: self.dice.pick(&[2, 40, 20_000].map(Duration::from_millis)),
+                not_after: self.not_after(),
+            }),
+            20 | 21 => Op::Resolve(Resolve {
+                fence: self.fence(index),
+                verdict: match self.dice.number() % 3 {
+                    0 => Verdict::NotDone,
+                    1 => Verdict::Done(None),
+                    _ => Verdict::Done(Some(self.payload())),
+                },
+                force: self.dice.one_in(2),
+            }),
+            _ => Op::Forget(Forget {
+                fence: self.fence(index),
+                status: self.status(index),
+                release: self.dice.one_in(3),
+                force: self.dice.one_in(2),
+            }),
+        }
+    }
+
+    fn claim(&mut self) -> Claim {
+        Claim {
+            owner: self.owner(),
+            terms: self.terms(),
+            fingerprint: self.fingerprint(),
+            policy: self.policy(),
+            checkpoint: self.dice.one_in(2),
+            token: self.dice.one_in(6).then(|| self.subject()),
+            recover: self.dice.one_in(4),
+            wait: self.dice.one_in(3),
+            not_after: self.not_after(),
+        }
+    }
+
+    fn renew(&mut self, index: usize) -> Renew {
+        let owner = self.owner();
+        Renew {
+            owner,
+            terms: self.terms(),
+            checkpoint: self.dice.one_in(3),
+            not_after: self.not_after(),
+            echo: self.echo(index, owner),
+        }
+    }
+
+    fn settle(&mut self, index: usize) -> Settle {
+        let owner = self.owner();
+        Settle {
+            owner,
+            terms: self.terms(),
+            outcome: match self.dice.number() % 10 {
+                0 | 1 => Outcome::Success(Some(self.payload())),
+                2 => Outcome::Success(None),
+                3 => Outcome::SuccessForget,
+                4 => Outcome::Failed,
+                5 => Outcome::FailedWith(self.payload()),
+                6 => Outcome::Release,
+                7 | 8 => Outcome::Abandon,
+                _ => Outcome::GiveUp,
+            },
+            not_after: self.not_after(),
+            echo: (!self.dice.one_in(5)).then(|| self.echo(index, owner)),
+        }
+    }
+
+    /// What the owner was told, or something that it might have been told.
+    fn echo(&mut self, index: usize, owner: Owner) -> Echo {
+        if let Some(echo) = self.keys[index].grants.get(&owner) {
+            return echo.clone();
+        }
+        Echo {
+            answered: self.now,
+            grant: Grant {
+                fence: self.fence(index),
+                number: 3,
+                since: self.now,
+                takeover: self.dice.one_in(2),
+                doubt: self.dice.one_in(2),
+                token: None,
+            },
+            checkpoint: self.dice.one_in(2),
+            policy: self.policy(),
+            fingerprint: self.fingerprint(),
+        }
+    }
+
+    fn owner(&mut self) -> Owner {
+        Owner::from_bytes([self.dice.pick(&[0, 1, 2, 3]); 16])
+    }
+
+    fn terms(&mut self) -> Terms {
+        let dice = &mut self.dice;
+        Terms {
+            lease: dice.pick(&[1, 4, 50, 10_000].map(Duration::from_millis)),
+            expire: dice.pick(&[2, 30, 10_000, 600_000].map(Duration::from_millis)),
+            doubt: dice.pick(&[3, 20_000, 900_000].map(Duration::from_millis)),
+            limit: dice.pick(&[0, 1, 2, 2_000].map(Duration::from_millis)),
+        }
+    }
+
+    fn not_after(&mut self) -> StoreTime {
+        match self.dice.number() % 12 {
+            0 => self.now,
+            1 => self.now.before(Duration::from_secs(1)),
+            2 => self.now.after(Duration::from_micros(150)),
+            _ => self.now.after(Duration::from_secs(1)),
+        }
+    }
+
+    fn fence(&mut self, index: usize) -> idem_core::record::Fence {
+        match &self.keys[index].slot {
+            Slot::Record(record) if !self.dice.one_in(8) => record.fence,
+            _ => idem_core::record::Fence::from_u64(self.now.as_micros() + self.dice.number() % 5),
+        }
+    }
+
+    fn status(&mut self, index: usize) -> Status {
+        let real = match &self.keys[index].slot {
+            Slot::Record(record) => record.state.status(),
+            Slot::Damaged => Some(Status::Damaged),
+            Slot::Absent => None,
+        };
+        let all = [
+            Status::Processing,
+            Status::Success,
+            Status::Failed,
+            Status::Issued,
+            Status::Refused,
+            Status::Damaged,
+        ];
+        match real {
+            Some(real) if !self.dice.one_in(8) => real,
+            _ => self.dice.pick(&all),
+        }
+    }
+
+    fn policy(&mut self) -> OnAbandoned {
+        self.dice.pick(&[OnAbandoned::Hold, OnAbandoned::Rerun])
+    }
+
+    fn subject(&mut self) -> Subject {
+        Subject::from_bytes([self.dice.pick(&[7, 8]); 16])
+    }
+
+    fn fingerprint(&mut self) -> Option<Fingerprint> {
+        self.dice
+            .pick(&[None, Some(5), Some(5), Some(6)])
+            .map(|byte| Fingerprint::from_bytes([byte; 16]))
+    }
+
+    fn payload(&mut self) -> Bytes {
+        self.dice.pick(&[
+            Bytes::new(),
+            Bytes::from_static(b"\0\r\n$-1\r\n"),
+            Bytes::from(vec![1; 300]),
+        ])
+    }
+}
+
+async fn apply(store: &RedisStore, key: &StoreKey, op: &Op) -> Answer<Reply> {
+    fn wrap<R>(answer: Answer<R>, kind: fn(R) -> Reply) -> Answer<Reply> {
+        Answer {
+            now: answer.now,
+            reply: kind(answer.reply),
+        }
+    }
+    match op {
+        Op::Claim(op) => wrap(store.claim(key, op).await.unwrap(), Reply::Claim),
+        Op::Renew(op) => wrap(store.renew(key, op).await.unwrap(), Reply::Renew),
+        Op::Settle(op) => wrap(store.settle(key, op).await.unwrap(), Reply::Settle),
+        Op::Issue(op) => wrap(store.issue(key, op).await.unwrap(), Reply::Issue),
+        Op::Forget(op) => wrap(store.forget(key, op).await.unwrap(), Reply::Forget),
+        Op::Resolve(op) => wrap(store.resolve(key, op).await.unwrap(), Reply::Resolve),
+        Op::Refuse(op) => wrap(store.refuse(key, op).await.unwrap(), Reply::Refuse),
+    }
+}
+
+/// Whether the record ended so shortly before `now` that an earlier look still found it.
+fn is_at_its_last_moment(slot: &Slot, now: StoreTime) -> bool {
+    matches!(slot, Slot::Record(record)
+        if record.expires_at.has_passed(now)
+            && now.since(record.expires_at) < Duration::from_micros(500))
+}
+
+/// What `op` makes of a record that is still there, although it ends about now.
+fn seen_before_its_end(slot: Slot, op: &Op, now: StoreTime) -> (Slot, Reply) {
+    let Slot::Record(record) = &slot else {
+        return step(slot, op, now);
+    };
+    let mut still_there = record.clone();
+    still_there.expires_at = now.after(Duration::from_millis(1)).ceil_millis();
+    let still_there = Slot::Record(still_there);
+    let (after, reply) = step(still_there.clone(), op, now);
+    let after = if after == still_there { slot } else { after };
+    (after, reply)
+}
