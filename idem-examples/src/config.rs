@@ -3,7 +3,7 @@
 //! | variable | default | meaning |
 //! |---|---|---|
 //! | `LISTEN` | `127.0.0.1:8080`, or a free port if that is taken | address to serve on |
-//! | `ORDERS_FILE` | a new file in the temporary folder | the SQLite file |
+//! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file |
 //! | `REDIS_URL` | none: records in this process | where the records are, such as `redis://127.0.0.1/` |
 
 use std::env;
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 /// How the service was asked to run.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The SQLite file.
+    /// The `SQLite` file.
     pub orders_file: PathBuf,
     listen: Option<SocketAddr>,
     redis_url: Option<String>,

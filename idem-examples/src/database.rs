@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 /// Opens the file, and makes it and its tables where they are missing.
 ///
 /// # Errors
-/// What SQLite says: no right to write there, or a file that is no database.
+/// What the database says: no right to write there, or a file that is no database.
 pub async fn open(file: &Path) -> Result<SqlitePool, sqlx::Error> {
     let options = SqliteConnectOptions::new()
         .filename(file)

@@ -91,7 +91,7 @@ impl Orders {
     /// Stores the draft, or gives the order that its request id made before, whatever that says.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// What the database says.
     ///
     /// # Concurrent calls on the same key
     /// The unique constraint lets one in; the others get its order.
@@ -115,7 +115,7 @@ impl Orders {
     /// The order with this number.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// What the database says.
     pub async fn find(&self, order_no: &str) -> Result<Option<Order>, sqlx::Error> {
         sqlx::query_as("SELECT * FROM orders WHERE order_no = ?")
             .bind(order_no)
@@ -126,7 +126,7 @@ impl Orders {
     /// The newest orders, newest first.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// What the database says.
     pub async fn newest(&self, count: u32) -> Result<Vec<Order>, sqlx::Error> {
         sqlx::query_as("SELECT * FROM orders ORDER BY rowid DESC LIMIT ?")
             .bind(count)
@@ -137,7 +137,7 @@ impl Orders {
     /// UNPAID → PAID by this charge, if the order is still as it was read.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// What the database says.
     ///
     /// # Concurrent calls on the same key
     /// The version lets one through; for the others see [`Transition`].
