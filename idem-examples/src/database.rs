@@ -1,4 +1,4 @@
-//! The SQLite file.
+//! The database file.
 
 use std::path::Path;
 use std::time::Duration;

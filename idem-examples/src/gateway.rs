@@ -125,7 +125,10 @@ impl Gateway {
         if request.card == Card::AnswerLost {
             sleep(2 * LIMIT).await;
         }
-        charge.ok_or(ChargeError::Voided)
+        charge.ok_or_else(|| {
+            tracing::info!(order_no = request.order_no, "refused a voided request");
+            ChargeError::Voided
+        })
     }
 
     /// Writes the charge, unless a void came first: one statement, so that nothing comes between.
@@ -201,7 +204,50 @@ impl Gateway {
     }
 }
 
-/// SQLite has no unsigned integers; a fence is microseconds and fits for 290,000 years.
+/// The ledger has no unsigned integers; a fence is microseconds and fits for 290,000 years.
 fn signed(fence: u64) -> i64 {
     i64::try_from(fence).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database;
+
+    async fn charge(gateway: &Gateway, fence: u64) -> Result<Charge, ChargeError> {
+        let request = ChargeRequest {
+            order_no: "A-1".into(),
+            amount_cents: 420,
+            card: Card::Good,
+            fence,
+        };
+        gateway.charge(request).await
+    }
+
+    #[tokio::test]
+    async fn a_void_ends_what_came_before_it_and_nothing_else() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let gateway = Gateway::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        gateway.set_delay_ms(0);
+        assert_eq!(gateway.void_before("A-1", 5).await?, None);
+        assert_eq!(gateway.void_before("A-1", 3).await?, None);
+        assert!(matches!(
+            charge(&gateway, 4).await,
+            Err(ChargeError::Voided)
+        ));
+        let first = charge(&gateway, 5).await?;
+        assert_eq!(gateway.void_before("A-1", 9).await?, Some(first));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn the_ledger_alone_keeps_nobody_from_paying_twice() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let gateway = Gateway::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        gateway.set_delay_ms(0);
+        charge(&gateway, 1).await?;
+        charge(&gateway, 1).await?;
+        assert_eq!(gateway.count("A-1").await?, 2);
+        Ok(())
+    }
 }

@@ -169,3 +169,31 @@ impl Orders {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database;
+
+    #[tokio::test]
+    async fn an_order_is_paid_by_one_charge() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let orders = Orders::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        let draft = Draft {
+            request_id: "r-1".into(),
+            item: "tea".into(),
+            quantity: 1,
+            amount_cents: 420,
+        };
+        let as_read = orders.insert_or_get(&draft).await?;
+        assert_eq!(orders.mark_paid(&as_read, 7).await?, Transition::Applied);
+        assert_eq!(
+            orders.mark_paid(&as_read, 7).await?,
+            Transition::AlreadyThere
+        );
+        assert_eq!(orders.mark_paid(&as_read, 8).await?, Transition::Conflict);
+        let paid = orders.insert_or_get(&draft).await?;
+        assert_eq!((paid.status, paid.charge_no), (Status::Paid, Some(7)));
+        Ok(())
+    }
+}

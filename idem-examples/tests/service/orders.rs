@@ -1,0 +1,79 @@
+//! Orders, created again and again.
+
+use std::thread;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::server::Service;
+
+#[test]
+fn one_request_id_makes_one_order() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let create = || client.create_order("r-1").unwrap();
+    let numbers: Vec<_> = thread::scope(|scope| {
+        let clicks: Vec<_> = (0..20).map(|_| scope.spawn(create)).collect();
+        clicks
+            .into_iter()
+            .map(|click| click.join().unwrap())
+            .collect()
+    });
+    assert!(numbers.iter().all(|number| *number == numbers[0]));
+    assert_eq!(client.get("/orders")?.body.as_array().unwrap().len(), 1);
+    assert_ne!(client.create_order("r-2")?, numbers[0]);
+    Ok(())
+}
+
+// K10
+#[test]
+fn one_request_id_with_another_order_is_refused() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    client.create_order("r-1")?;
+    let other = json!({ "request_id": "r-1", "item": "pot", "quantity": 2 });
+    let answer = client.post("/orders", &other)?;
+    assert_eq!(
+        (answer.status, &answer.body["code"]),
+        (422, &"mismatch".into())
+    );
+    Ok(())
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_refused_and_leaves_no_record() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    for (body, code) in [
+        (json!({ "item": "tea", "quantity": 1 }), "missing_key"),
+        (
+            json!({ "request_id": "\u{200b} ", "item": "tea", "quantity": 1 }),
+            "missing_key",
+        ),
+        (
+            json!({ "request_id": "r-1", "item": "tea", "quantity": 0 }),
+            "invalid_order",
+        ),
+        (
+            json!({ "request_id": "r-2", "item": "sofa", "quantity": 1 }),
+            "invalid_order",
+        ),
+    ] {
+        let answer = client.post("/orders", &body)?;
+        assert_eq!((answer.status, &answer.body["code"]), (400, &code.into()));
+    }
+    assert_eq!(client.get("/records")?.body, json!([]));
+    assert_eq!(client.get("/orders")?.body, json!([]));
+    Ok(())
+}
+
+#[test]
+fn a_body_that_is_no_json_is_refused_in_json() -> Result<()> {
+    let service = Service::start()?;
+    let answer = service.client().post("/orders", &json!([1, 2]))?;
+    assert_eq!(
+        (answer.status, &answer.body["code"]),
+        (422, &"bad_input".into())
+    );
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What the page shows.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::server::Service;
+
+#[test]
+fn the_page_is_whole_in_itself() -> Result<()> {
+    let service = Service::start()?;
+    let page = service.client().text("/")?;
+    assert!(page.starts_with("<!doctype html>"));
+    for from_elsewhere in ["src=", "href=\"http", "url(", "@import"] {
+        assert!(!page.contains(from_elsewhere), "{from_elsewhere}");
+    }
+    Ok(())
+}
+
+#[test]
+fn records_are_listed_while_they_run_and_after() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    client.set_delay(Duration::from_secs(2))?;
+    let order_no = client.create_order("r-1")?;
+    let _waiting = client.send_payment(&order_no)?;
+
+    let running = client.wait_for_claim(&order_no)?;
+    assert_eq!(running["status"], "processing");
+    assert_eq!(running["attempt"], 1);
+    assert!(
+        matches!(running["lease_left_ms"].as_u64(), Some(1..=5_000)),
+        "{running}"
+    );
+
+    let done = client.wait_for_success(&order_no)?;
+    assert!(done["lease_left_ms"].is_null(), "{done}");
+    let day = 24 * 3600 * 1000;
+    assert!(done["expires_in_ms"].as_u64().unwrap() <= day, "{done}");
+    Ok(())
+}

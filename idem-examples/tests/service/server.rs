@@ -1,0 +1,123 @@
+//! The program, started in a temporary folder, killed, started again.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use idem_tests::process::{Process, tied};
+use idem_tests::redis::RedisServer;
+use idem_tests::wait::{need, until};
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+const START: Duration = Duration::from_secs(30);
+
+/// Where the orders are, and where the records: what servers share.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: TempDir,
+    redis_url: Option<String>,
+}
+
+/// A running service.
+#[derive(Debug)]
+pub(crate) struct Service {
+    process: Process,
+    place: Rc<Place>,
+    log: PathBuf,
+    client: Client,
+}
+
+impl Place {
+    /// Records in the process.
+    pub(crate) fn alone() -> Result<Rc<Self>> {
+        Self::new(None)
+    }
+
+    /// Records in Redis.
+    pub(crate) fn with(redis: &RedisServer) -> Result<Rc<Self>> {
+        Self::new(Some(redis.url()))
+    }
+
+    fn new(redis_url: Option<String>) -> Result<Rc<Self>> {
+        let folder = tempfile::Builder::new().prefix("idem-orders-").tempdir()?;
+        Ok(Rc::new(Self { folder, redis_url }))
+    }
+
+    /// Starts a service here; `name` tells its log from others'.
+    pub(crate) fn start(self: &Rc<Self>, name: &str) -> Result<Service> {
+        let file = |suffix| self.folder.path().join(format!("{name}.{suffix}"));
+        let (output, log) = (file("out"), file("log"));
+        let mut command = tied(env!("CARGO_BIN_EXE_idem-examples"));
+        command
+            .env("LISTEN", "127.0.0.1:0")
+            .env("ORDERS_FILE", self.folder.path().join("orders.sqlite"))
+            .env("REDIS_URL", self.redis_url.as_deref().unwrap_or_default())
+            .stdin(Stdio::null())
+            .stdout(File::create(&output)?)
+            .stderr(File::create(&log)?);
+        let mut process = Process::start(command)?;
+        let base = until("the start of the service", START, || {
+            if let Some(status) = process.ended()? {
+                bail!("it ended: {status}\n{}", fs::read_to_string(&log)?);
+            }
+            let text = fs::read_to_string(&output)?;
+            let line = text.lines().next().context("nothing printed")?;
+            let address = line.strip_prefix("order page  ").context("no address")?;
+            Ok(address.trim_end_matches('/').to_owned())
+        })?;
+        Ok(Service {
+            process,
+            place: self.clone(),
+            log,
+            client: Client::new(base),
+        })
+    }
+}
+
+impl Service {
+    /// A service alone in its place.
+    pub(crate) fn start() -> Result<Self> {
+        Place::alone()?.start("service")
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// kill -9, and a new one in the same place.
+    pub(crate) fn kill_and_restart(mut self) -> Result<Self> {
+        self.process.kill()?;
+        self.place.start("restarted")
+    }
+
+    pub(crate) fn freeze(&mut self) -> Result<()> {
+        self.process.freeze()
+    }
+
+    pub(crate) fn thaw(&mut self) -> Result<()> {
+        self.process.thaw()
+    }
+
+    /// SIGTERM.
+    pub(crate) fn terminate(&self) -> Result<()> {
+        let id = self.process.id().to_string();
+        let told = Command::new("kill").args(["-TERM", &id]).status()?;
+        need(told.success(), told)
+    }
+
+    pub(crate) fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
+        self.process.wait(limit)
+    }
+
+    pub(crate) fn wait_for_log(&self, words: &str) -> Result<()> {
+        until("a line in the log", START, || {
+            let log = fs::read_to_string(&self.log)?;
+            need(log.contains(words), log)
+        })
+    }
+}
