@@ -115,6 +115,7 @@ impl Gateway {
     }
 
     async fn process(self, request: ChargeRequest) -> Result<Charge, ChargeError> {
+        tracing::info!(order_no = request.order_no, "asked to charge");
         let half = self.delay() / 2;
         sleep(half).await;
         if request.card == Card::Declined {

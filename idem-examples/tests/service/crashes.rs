@@ -77,6 +77,7 @@ fn a_server_that_was_frozen_comes_too_late_to_charge() -> Result<()> {
     let mut frozen = place.start("frozen")?;
     let other = place.start("other")?;
     let (order_no, payment) = begin_slow_payment(&frozen.client(), &redis)?;
+    frozen.wait_for_log("asked to charge")?;
 
     frozen.freeze()?;
     let answer = other.client().pay_until_answered(&order_no)?;
