@@ -144,10 +144,7 @@ fn grant(bytes: &mut Bytes) -> Result<Grant, Unreadable> {
     let number = bytes.try_get_u32()?;
     let since = time(bytes)?;
     let marks = bytes.try_get_u8()?;
-    let token = bytes
-        .has_remaining()
-        .then(|| token(bytes))
-        .transpose()?;
+    let token = bytes.has_remaining().then(|| token(bytes)).transpose()?;
     Ok(Grant {
         fence,
         number,
