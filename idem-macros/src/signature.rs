@@ -12,6 +12,7 @@ use syn::{
 };
 
 pub(crate) use returned::Returned;
+use returned::Statics;
 
 use crate::boxed::Boxed;
 use crate::mistakes::Mistakes;
@@ -145,21 +146,32 @@ impl Function {
 
     /// The first argument that borrows, as far as its type shows it.
     pub(crate) fn borrowed_argument(&self) -> Option<syn::Error> {
-        const WHY: &str = "`detach` runs the body in a task of its own, which can not borrow; take an owned argument";
         self.item.sig.inputs.iter().find_map(|input| match input {
-            FnArg::Receiver(syn::Receiver {
-                self_token, kind, ..
-            }) => match kind {
-                ReceiverKind::Reference(ampersand, ..) => Some(syn::Error::new_spanned(
-                    quote::quote!(#ampersand #self_token),
-                    "`detach` runs the body in a task of its own, which can not borrow; take `self` or `self: Arc<Self>`",
-                )),
-                ReceiverKind::Typed(_, ty) => returned::first_borrow(ty).map(|_| syn::Error::new_spanned(ty, WHY)),
-                _ => None,
-            },
-            FnArg::Typed(typed) => returned::first_borrow(&typed.ty).map(|_| syn::Error::new_spanned(&typed.ty, WHY)),
+            FnArg::Receiver(receiver) => borrowed_receiver(receiver),
+            FnArg::Typed(typed) => borrowed_type(&typed.ty),
         })
     }
+}
+
+fn borrowed_receiver(receiver: &syn::Receiver) -> Option<syn::Error> {
+    let this = &receiver.self_token;
+    match &receiver.kind {
+        ReceiverKind::Reference(ampersand, ..) => Some(syn::Error::new_spanned(
+            quote::quote!(#ampersand #this),
+            "`detach` runs the body in a task of its own, which can not borrow; take `self` or `self: Arc<Self>`",
+        )),
+        ReceiverKind::Typed(_, ty) => borrowed_type(ty),
+        _ => None,
+    }
+}
+
+fn borrowed_type(ty: &Type) -> Option<syn::Error> {
+    returned::first_borrow(ty, Statics::Pass).map(|_| {
+        syn::Error::new_spanned(
+            ty,
+            "`detach` runs the body in a task of its own, which can not borrow; take an owned argument",
+        )
+    })
 }
 
 fn refuse_twice(attrs: &[Attribute], mistakes: &mut Mistakes) {

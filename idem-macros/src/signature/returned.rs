@@ -3,8 +3,8 @@
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{
-    GenericArgument, Lifetime, PathArguments, ReturnType, Signature, Type, TypeImplTrait,
-    TypeInfer, TypeReference,
+    BoundLifetimes, GenericArgument, Lifetime, ParenthesizedGenericArguments, PathArguments,
+    ReturnType, Signature, Type, TypeFnPtr, TypeImplTrait, TypeInfer, TypeReference,
 };
 
 use crate::model::readable;
@@ -58,13 +58,14 @@ impl Returned {
 
     /// The part of the result that is stored and borrows, if any.
     pub(crate) fn borrowed_value(&self) -> Option<Box<dyn ToTokens>> {
-        first_borrow(self.parts.as_ref().map_or(&self.whole, |(value, _)| value))
+        let value = self.parts.as_ref().map_or(&self.whole, |(value, _)| value);
+        first_borrow(value, Statics::Count)
     }
 
     pub(crate) fn borrowed_error(&self) -> Option<Box<dyn ToTokens>> {
         self.parts
             .as_ref()
-            .and_then(|(_, error)| first_borrow(error))
+            .and_then(|(_, error)| first_borrow(error, Statics::Count))
     }
 }
 
@@ -121,21 +122,44 @@ fn first_unnamed(ty: &Type) -> Option<Box<dyn ToTokens>> {
     unnamed.0
 }
 
-/// The first reference, or lifetime but `'static`, in a type.
-pub(super) fn first_borrow(ty: &Type) -> Option<Box<dyn ToTokens>> {
-    struct Borrow(Option<Box<dyn ToTokens>>);
+/// The first borrow in a type: a lifetime but `'static`, or a reference. What stands in the
+/// signature of a function type or of an `Fn` bound is not held by the value.
+pub(super) fn first_borrow(ty: &Type, statics: Statics) -> Option<Box<dyn ToTokens>> {
+    struct Borrow(Option<Box<dyn ToTokens>>, Statics);
     impl<'ast> Visit<'ast> for Borrow {
         fn visit_type_reference(&mut self, ty: &'ast TypeReference) {
+            if self.1 == Statics::Pass && ty.lifetime.as_ref().is_some_and(is_static) {
+                return visit::visit_type_reference(self, ty);
+            }
             self.0.get_or_insert_with(|| Box::new(ty.clone()));
         }
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
-            if lifetime.ident != "static" {
+            if !is_static(lifetime) {
                 self.0.get_or_insert_with(|| Box::new(lifetime.clone()));
             }
-            visit::visit_lifetime(self, lifetime);
         }
+        fn visit_type_fn_ptr(&mut self, _: &'ast TypeFnPtr) {}
+        fn visit_parenthesized_generic_arguments(
+            &mut self,
+            _: &'ast ParenthesizedGenericArguments,
+        ) {
+        }
+        fn visit_bound_lifetimes(&mut self, _: &'ast BoundLifetimes) {}
     }
-    let mut borrow = Borrow(None);
+    let mut borrow = Borrow(None, statics);
     borrow.visit_type(ty);
     borrow.0
+}
+
+/// What is thought of a `&'static T`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Statics {
+    /// It lives as long as any task.
+    Pass,
+    /// It can not be read back from a store.
+    Count,
+}
+
+fn is_static(lifetime: &Lifetime) -> bool {
+    lifetime.ident == "static"
 }

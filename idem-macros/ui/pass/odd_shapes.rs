@@ -119,6 +119,24 @@ impl Repository for () {
     }
 }
 
+type Show = Box<dyn Fn(&str) -> String + Send>;
+
+#[idempotent(prefix = "owned", key = "name", detach = true)]
+async fn owned_though_it_mentions_references(
+    name: &'static str,
+    show: fn(&str) -> String,
+    boxed: Box<dyn for<'a> Fn(&'a str) -> String + Send>,
+    alias: Show,
+) -> Result<String, Error> {
+    Ok(show(&boxed(&alias(name))))
+}
+
+#[idempotent(prefix = "static", key = "id", on_duplicate = "reject")]
+async fn static_result(id: u8) -> Result<&'static str, Error> {
+    let _ = id;
+    Ok("static")
+}
+
 struct Holder<T>(T);
 
 impl<T: Clone + Display> Holder<T> {
@@ -172,5 +190,8 @@ async fn main() {
     assert_eq!(().load("a", 1).await.unwrap(), 1);
     assert_eq!(Box::new(Holder(1)).show(2).await.unwrap(), "2");
     assert_eq!(Holder(1).change(2).await.unwrap(), "2");
+    let owned = owned_though_it_mentions_references("a", str::to_owned, Box::new(str::to_owned), Box::new(str::to_owned));
+    assert_eq!(owned.await.unwrap(), "a");
+    assert_eq!(static_result(1).await.unwrap(), "static");
     assert_eq!(outer_with_inner_function().await.unwrap(), 9);
 }
