@@ -18,7 +18,7 @@ pub use crate::engine::{Idempotency, Recovered, Site};
 pub use crate::key::KeyBuilder;
 pub use crate::policy::{OnError, Policy};
 pub use crate::results::Results;
-pub use bounds::{Returned, replay_errors, stored, unstored};
+pub use bounds::{Returned, present, replay_errors, stored, unstored};
 
 /// One call of an annotated function.
 #[derive(Debug)]

@@ -24,6 +24,40 @@ impl<T, E> Returned for Result<T, E> {
     type Error = E;
 }
 
+/// What `?` in a path can open.
+#[diagnostic::on_unimplemented(
+    message = "`?` in a path needs an `Option`",
+    label = "this is a `{Self}`, not an `Option`"
+)]
+pub trait Optional {
+    /// What it holds, if anything.
+    type Inner;
+
+    /// The value that is there.
+    fn present(&self) -> Option<&Self::Inner>;
+}
+
+impl<T> Optional for Option<T> {
+    type Inner = T;
+
+    fn present(&self) -> Option<&T> {
+        self.as_ref()
+    }
+}
+
+impl<O: Optional> Optional for &O {
+    type Inner = O::Inner;
+
+    fn present(&self) -> Option<&O::Inner> {
+        O::present(self)
+    }
+}
+
+/// Opens an option in a path.
+pub fn present<O: Optional>(option: &O) -> Option<&O::Inner> {
+    option.present()
+}
+
 /// A value that can be stored and given to duplicates.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can not be stored and given to duplicates",

@@ -148,7 +148,7 @@ fn optional(place: &TokenStream, step: &Step, span: Span) -> TokenStream {
     match step {
         Step::At(at) => quote_spanned!(span=> #place.get(#at)),
         Step::Entry(name) => quote_spanned!(span=> #place.get(#name)),
-        _ => quote_spanned!(span=> ::core::option::Option::as_ref(&#place)),
+        _ => quote_spanned!(span=> __idem_private::present(&#place)),
     }
 }
 

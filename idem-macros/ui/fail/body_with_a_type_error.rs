@@ -6,7 +6,8 @@ struct Request {
 
 #[idempotent(prefix = "order:pay", key = "request.order_no")]
 async fn pay(request: Request) -> Result<String, Error> {
-    Ok(request.order_no.len())
+    let count: String = request.order_no.len();
+    Ok(count)
 }
 
 fn main() {}
