@@ -4,6 +4,7 @@
 //! hygiene, so that no name of the user's can meet them. The user's statements are spliced as they
 //! came: a block around them would raise lints and lose coercions.
 
+mod names;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -156,7 +157,9 @@ impl<'a> Guard<'a> {
                 let variant = Ident::new(variant, self.site);
                 quote_spanned!(self.site=> #start.on_error(#private::OnError::#variant))
             }
-            OnError::Classify(path) => quote_spanned!(self.at(path)=> #start.classify(#path)),
+            OnError::Classify(function) => {
+                quote_spanned!(self.at(function)=> #start.classify(#function))
+            }
         }
     }
 
@@ -164,7 +167,7 @@ impl<'a> Guard<'a> {
         let private = &self.private;
         let recover = self.recover();
         let whole = &self.model.function.returned.whole;
-        let kept = self.kept_arguments();
+        let kept = self.kept_arguments(statements);
         let execute = Ident::new(
             if self.model.detach {
                 "execute_detached"
@@ -208,19 +211,27 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// Arguments that the body never names (`_permit`) still live as long as the body.
-    fn kept_arguments(&self) -> TokenStream {
-        let names = self
-            .model
-            .function
-            .bindings
-            .iter()
-            .filter(|name| name.to_string().starts_with('_'));
-        let mut kept = TokenStream::new();
-        for name in names {
-            kept.extend(quote_spanned!(self.site=> #[allow(clippy::used_underscore_binding)] let _ = &#name;));
+    /// Moves whole arguments into the body. Alone, the body would take only the fields that it
+    /// names: the rest would not live as long as it does, and rustc would judge each field as a
+    /// variable. An argument that it does not name stays outside, to be called unused; but not one
+    /// like `_permit`, which is there to live.
+    fn kept_arguments(&self, statements: &TokenStream) -> TokenStream {
+        let function = &self.model.function;
+        let used = names::outside_members(statements);
+        let is_idle = |name: &Ident| name.to_string().starts_with('_');
+        let receiver = function.receiver.iter().map(|receiver| &receiver.name);
+        let kept: Vec<&Ident> = receiver
+            .chain(&function.bindings)
+            .filter(|name| is_idle(name) || used.contains(&name.to_string()))
+            .collect();
+        if kept.is_empty() {
+            return TokenStream::new();
         }
-        kept
+        let allow = kept
+            .iter()
+            .any(|name| is_idle(name))
+            .then(|| quote_spanned!(self.site=> #[allow(clippy::used_underscore_binding)]));
+        quote_spanned!(self.site=> #allow let _ = (#(&#kept,)*);)
     }
 
     /// The result's two types: as written, or taken out of an alias.

@@ -141,6 +141,12 @@ async fn items_first(id: u32) -> Result<u32, Error> {
     return Ok(max(id, LEAST));
 }
 
+#[idempotent(prefix = "lints:field", key = "request.order_no")]
+async fn overwritten_field(mut request: Request) -> Result<usize, Error> {
+    request.lines = Vec::new();
+    return Ok(request.lines.len());
+}
+
 #[async_trait]
 trait Pays {
     async fn pay(&self, request: Request) -> Result<usize, Error>;
@@ -186,6 +192,7 @@ async fn run_each() -> Result<(), Error> {
     assert_eq!(idle_argument(1, 2).await?, 1);
     assert_eq!(detached(1, Arc::new(())).await?, 1);
     assert_eq!(items_first(1).await?, 1);
+    assert_eq!(overwritten_field(request()).await?, 0);
     let shop = Shop { tenant: "T".into() };
     assert_eq!(shop.pay(request()).await?, 2);
     return Ok(());

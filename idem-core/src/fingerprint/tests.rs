@@ -155,6 +155,21 @@ fn different_payloads_differ() {
 }
 
 #[test]
+fn a_list_of_sets_keeps_its_order() {
+    let [first, second] = [HashSet::from([1, 2]), HashSet::from([3])];
+    assert_ne!(of(&[&first, &second]), of(&[&second, &first]));
+    assert_ne!(of(&(&first, &second)), of(&(&second, &first)));
+    assert_ne!(
+        of(&vec![first.clone(), second.clone()]),
+        of(&vec![second.clone(), first.clone()])
+    );
+    assert_ne!(
+        of(&[first.clone(), second.clone()][..]),
+        of(&[second, first][..])
+    );
+}
+
+#[test]
 fn a_list_keeps_its_order() {
     assert_ne!(of(&[1, 2]), of(&[2, 1]));
     assert_eq!(of(&BTreeSet::from([1, 2])), of(&[1, 2]));

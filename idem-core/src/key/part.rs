@@ -131,3 +131,7 @@ by_element!(A B C D E);
 by_element!(A B C D E F);
 by_element!(A B C D E F G);
 by_element!(A B C D E F G H);
+by_element!(A B C D E F G H I);
+by_element!(A B C D E F G H I J);
+by_element!(A B C D E F G H I J K);
+by_element!(A B C D E F G H I J K L);

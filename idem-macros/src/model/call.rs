@@ -23,8 +23,8 @@ pub(crate) struct Results {
 pub(crate) enum OnError {
     /// The same for each: a variant of `OnError`.
     Always(&'static str),
-    /// The user's function decides.
-    Classify(ExprPath),
+    /// The user's function, or a closure that captures nothing, decides.
+    Classify(Expr),
 }
 
 pub(crate) fn results(
@@ -54,8 +54,8 @@ fn on_error(args: &Args, mistakes: &mut Mistakes) -> OnError {
     let Some(given) = &args.on_error else {
         return OnError::Always("Fail");
     };
-    if let Some(path) = given.path() {
-        return OnError::Classify(path.clone());
+    if matches!(given.value, Expr::Path(_) | Expr::Closure(_)) {
+        return OnError::Classify(given.value.clone());
     }
     if !matches!(given.literal(), Some(Lit::Str(_))) {
         mistakes.add(given.error("`on_error` is \"fail\", \"release\", \"abandon\", \"replay\", or the path of a `fn(&E) -> OnError`"));

@@ -61,6 +61,20 @@ async fn configured(#[cfg(any())] gone: Missing, id: u8, #[allow(unused_variable
     Ok(id)
 }
 
+fn pick<A, B>(a: A, _: B) -> A {
+    a
+}
+
+#[idempotent(prefix = "commas", key = pick::<u8, u8>(a, b), on_error = |_: &Error| idem_core::OnError::Fail)]
+async fn commas_inside_options(a: u8, b: u8) -> Result<u8, Error> {
+    Ok(a + b)
+}
+
+#[idempotent(prefix = "found", key = "{pairs[0].a}:{pairs[1].b}")]
+async fn a_field_of_an_element(pairs: Vec<Pair>) -> Result<u32, Error> {
+    Ok(pairs[0].a)
+}
+
 #[idempotent(prefix = "items", key = "id")]
 async fn items_in_the_body(id: u8) -> Result<u8, Error> {
     use std::cmp::max;
@@ -183,6 +197,9 @@ async fn main() {
     assert_eq!(elided("a").await.unwrap(), "a");
     assert_eq!(higher(1, |text: &str| text.to_owned(), "a").await.unwrap(), "a");
     assert_eq!(configured(1, 2).await.unwrap(), 1);
+    assert_eq!(commas_inside_options(1, 2).await.unwrap(), 3);
+    let pairs = vec![Pair { a: 1, b: 2 }, Pair { a: 3, b: 4 }];
+    assert_eq!(a_field_of_an_element(pairs).await.unwrap(), 1);
     assert_eq!(items_in_the_body(5).await.unwrap(), 14);
     let _ = only_a_macro;
     assert_eq!(send(not_sync(1, Cell::new(0))).await.unwrap(), 1);
