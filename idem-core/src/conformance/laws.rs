@@ -119,6 +119,7 @@ macro_rules! __idem_laws {
                 copies_of_one_claim_at_once_hear_one_grant
                 a_success_and_a_takeover_at_once_agree_on_who_came_first
                 no_packet_of_an_earlier_attempt_touches_a_success
+                a_give_up_that_overtakes_its_claim_is_repeated_until_that_is_late
                 a_whole_life_delivered_twice_is_one_life
             }
             reading {

@@ -164,7 +164,9 @@ impl<H: Harness> Law<H> {
 
 /// Writes a module of tests for each group of laws, one test a law.
 ///
-/// The argument is an expression that gives a [`Harness`]; it is evaluated by each test.
+/// The argument is an expression that gives a [`Harness`]; it is evaluated by each test. The modules
+/// are named after what they are about (`claims`, `settles`, …): call this in a module of its own
+/// for each store.
 ///
 /// # Examples
 /// ```

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::Harness;
-use super::caller::{other_result, outcomes, success};
+use super::caller::{Caller, other_result, outcomes, success};
 use super::trial::{Stop, Trial, Tried};
 use crate::record::{
-    Claim, ClaimReply, Forget, OnAbandoned, OperatorReply, Outcome, SettleReply, Slot, Status,
+    Claim, ClaimReply, Current, Forget, OnAbandoned, OperatorReply, Outcome, Settle, SettleReply,
+    Slot, Status,
 };
 use crate::store::{Answered, Store, StoreKey};
 
@@ -191,6 +192,45 @@ pub(super) async fn no_packet_of_an_earlier_attempt_touches_a_success<H: Harness
         }
         assert_eq!(t.peek(&stale.key).await?, before);
     }
+    Ok(())
+}
+
+// N38, law 10
+pub(super) async fn a_give_up_that_overtakes_its_claim_is_repeated_until_that_is_late<
+    H: Harness,
+>(
+    t: &Trial<'_, H>,
+) -> Tried {
+    let mut a = t.caller(&t.key());
+    let claim = Claim {
+        not_after: t.within(a.claim.terms.limit),
+        ..a.claim.clone()
+    };
+    // Its caller never heard of a grant, so it has nothing to echo.
+    let give_up = |a: &Caller<'_, '_, H>| Settle {
+        echo: None,
+        ..a.settlement(Outcome::GiveUp)
+    };
+    let too_early = t.settle(&a.key, &give_up(&a)).await?;
+    let current = Current::Nothing;
+    assert_eq!(too_early, SettleReply::Superseded { current });
+
+    // The claim arrives after all, and the repeated give-up ends it.
+    let reply = t.claim(&a.key, &claim).await?;
+    t.in_time_for(claim.not_after)?;
+    assert!(matches!(reply, ClaimReply::Claimed(_)), "{reply:?}");
+    assert_eq!(t.settle(&a.key, &give_up(&a)).await?, SettleReply::Settled);
+    assert_eq!(t.claim(&a.key, &claim).await?, ClaimReply::Closed);
+    a.key = t.key();
+
+    // Once the store's time is past the claim's limit, no copy of it holds a key.
+    let copy = Claim {
+        not_after: t.heard(),
+        ..claim
+    };
+    t.until_past(copy.not_after).await?;
+    assert_eq!(t.claim(&a.key, &copy).await?, ClaimReply::Late);
+    assert_eq!(t.status(&a.key).await?, None);
     Ok(())
 }
 

@@ -143,6 +143,37 @@ async fn eviction_never_ends_an_attempt() {
     assert!(is_there(&store, "running").await);
 }
 
+#[test]
+fn a_store_filled_from_many_threads_holds_exactly_its_capacity() {
+    const CAPACITY: usize = 500;
+    const THREADS: usize = 8;
+    let (store, _) = store();
+    let store = store.capacity(CAPACITY);
+    let fill = |thread| {
+        let granted = async {
+            let mut granted = 0;
+            for part in 0..CAPACITY {
+                let key = key(&format!("{thread}/{part}"));
+                let answer = store.claim(&key, &claim_for(1, SECOND)).await;
+                granted += usize::from(answer.is_ok());
+            }
+            granted
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(granted)
+    };
+    let granted: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || fill(thread)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    assert_eq!((granted, store.len()), (CAPACITY, CAPACITY));
+}
+
 #[tokio::test]
 async fn records_that_expire_leave_without_anybody_asking_for_them() {
     let (store, clock) = store();
