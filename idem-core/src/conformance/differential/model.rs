@@ -155,3 +155,66 @@ impl View {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Fence, Owner, State, Subject, TokenBinding};
+
+    const DEADLINE: StoreTime = StoreTime::from_micros(1_000_000_000);
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    fn token() -> Slot {
+        let subject = Subject::of("alice");
+        Slot::Record(Record {
+            owner: Owner::NOBODY,
+            fence: Fence::from_u64(1),
+            attempt: 0,
+            fingerprint: None,
+            token: Some(TokenBinding {
+                subject,
+                until: DEADLINE,
+            }),
+            closed_until: None,
+            state: State::Issued,
+            expires_at: DEADLINE,
+        })
+    }
+
+    fn model() -> Model {
+        Model {
+            possible: vec![token()],
+        }
+    }
+
+    #[test]
+    fn a_record_may_be_gone_shortly_before_its_deadline() {
+        let seen = model().observe(&Slot::Absent, DEADLINE.before(MILLISECOND));
+        assert!(matches!(seen, Ok(true)), "{seen:?}");
+    }
+
+    #[test]
+    fn a_record_may_be_there_shortly_after_its_deadline_with_that_deadline() {
+        let mut model = model();
+        let seen = model.observe(&token(), DEADLINE.after(MILLISECOND));
+        assert!(matches!(seen, Ok(true)), "{seen:?}");
+        assert_eq!(*model.best_guess(), token());
+    }
+
+    #[test]
+    fn what_the_specification_says_is_not_counted() {
+        let before = model().observe(&token(), DEADLINE.before(MILLISECOND));
+        assert!(matches!(before, Ok(false)), "{before:?}");
+        let after = model().observe(&Slot::Absent, DEADLINE.after(MILLISECOND));
+        assert!(matches!(after, Ok(false)), "{after:?}");
+    }
+
+    #[test]
+    fn far_from_the_deadline_nothing_else_is_taken() {
+        let far = MILLISECOND * 3;
+        let gone = model().observe(&Slot::Absent, DEADLINE.before(far));
+        assert!(gone.is_err());
+        let still_there = model().observe(&token(), DEADLINE.after(far));
+        assert!(still_there.is_err());
+    }
+}
