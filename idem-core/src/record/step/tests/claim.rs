@@ -135,6 +135,16 @@ fn an_abandoned_record_is_taken_over_as_far_as_that_is_safe() {
 }
 
 #[test]
+fn who_does_not_wait_leaves_the_mark_of_those_who_do() {
+    let awaited = processing(Processing {
+        waiters: true,
+        ..attempt(NOW.after(SECOND * 20), HOLD, true)
+    });
+    let to = "processing A 1 live checkpoint waiters";
+    check([(awaited, claims(B), "InProgress 20s", to)]);
+}
+
+#[test]
 fn waiters_of_an_abandoned_attempt_wait_for_its_takeover() {
     let from = processing(Processing {
         waiters: true,

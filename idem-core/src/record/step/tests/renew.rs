@@ -150,4 +150,6 @@ fn retention_follows_policy_and_checkpoint() {
     assert_eq!(left_after(live(), slow), SECOND * 40);
     let quick = settles_with(A, Outcome::Release, |op| op.terms.lease = SECOND);
     assert_eq!(left_after(live(), quick), TERMS.limit * 2);
+    let hardly_doubted = renews_with(A, |op| op.terms.doubt = SECOND);
+    assert_eq!(left_after(live(), hardly_doubted), TERMS.expire);
 }

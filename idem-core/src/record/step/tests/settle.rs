@@ -64,6 +64,13 @@ fn what_was_given_up_takes_nothing_but_its_success() {
 fn a_takeover_in_doubt_that_is_given_up_stays_in_doubt() {
     let to = "processing A 1 lapsed checkpoint takeover doubt given-up";
     check([(in_doubt(), settles(A, Outcome::GiveUp), "Settled", to)]);
+
+    // One that is in no doubt is free again.
+    let clean = processing(Processing {
+        takeover: true,
+        ..attempt(NOW.after(SECOND * 20), HOLD, true)
+    });
+    check([(clean, settles(A, Outcome::GiveUp), "Settled", "closed A")]);
 }
 
 // N01, E15
@@ -308,4 +315,22 @@ fn a_replaced_mark_lends_its_time_to_the_next() {
         Slot::Record(record) => assert_eq!(record.expires_at, later.after(SECOND * 10)),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_record_keeps_the_time_of_the_mark_it_replaced_until_that_has_passed() {
+    let kept_after = |from: Slot, outcome: Outcome, until: StoreTime| {
+        let from = but(from, |record| record.closed_until = Some(until));
+        match step(from, &settles(A, outcome), NOW) {
+            (Slot::Record(record), _) => record.closed_until,
+            (other, _) => panic!("{other:?}"),
+        }
+    };
+    let hers = || but(live(), |record| record.token = Some(alices()));
+    let later = NOW.after(SECOND * 1000);
+    assert_eq!(kept_after(live(), ok(), later), Some(later));
+    assert_eq!(kept_after(live(), Outcome::Failed, later), Some(later));
+    assert_eq!(kept_after(hers(), Outcome::Failed, later), Some(later));
+    assert_eq!(kept_after(live(), ok(), NOW), None);
+    assert_eq!(kept_after(hers(), Outcome::Release, NOW), None);
 }
