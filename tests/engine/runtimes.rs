@@ -12,7 +12,7 @@ use idem_core::record::Status;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
-use crate::rig::{Bodies, Held, Rig, dropped_after};
+use crate::rig::{Bodies, Held, Rig, dropped_after, until};
 
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -69,9 +69,7 @@ fn calls_that_a_runtime_takes_down_with_it_are_abandoned() {
         runtime.shutdown_background();
         drop(call);
         // A runtime of several threads lets go in its own time.
-        while !block_on(rig.is_abandoned()) {
-            thread::yield_now();
-        }
+        block_on(rig.until_abandoned());
     }
 }
 
@@ -153,11 +151,5 @@ fn an_engine_that_is_dropped_takes_its_calls_end_with_it() {
     drop(view);
     drop(runtime);
     // Nothing of the engine keeps the store: this handle is the last one.
-    for _ in 0..1000 {
-        if store.is_alone() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the engine is still there");
+    block_on(until("the engine is gone", async || store.is_alone()));
 }
