@@ -43,13 +43,12 @@ pub enum Outcome {
 /// assert_eq!(outcome, Some(Outcome::Replayed));
 /// # Ok(()) }
 /// ```
-pub async fn observe<F: Future>(call: F) -> (F::Output, Option<Outcome>) {
-    OBSERVED
-        .scope(Cell::new(None), async {
-            let output = call.await;
-            (output, OBSERVED.with(Cell::get))
-        })
-        .await
+// Not an `async fn`, which would hold `call` once more.
+pub fn observe<F: Future>(call: F) -> impl Future<Output = (F::Output, Option<Outcome>)> {
+    OBSERVED.scope(Cell::new(None), async move {
+        let output = call.await;
+        (output, OBSERVED.with(Cell::get))
+    })
 }
 
 /// Reports to whoever observes. A call inside a body reports before the call around it, and is

@@ -1,19 +1,15 @@
 //! An engine over a faulty store on a clock that the test moves.
 
 use std::future::Future;
-use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use idem_core::engine::{Builder, Changes, Counts, RecordView, Running};
 use idem_core::record::{Op, Outcome, Status};
 use idem_core::store::memory::ManualClock;
 use idem_core::store::{MemoryStore, StoreKey};
 use idem_core::{Error, Idempotency, Key, Policy};
+pub(crate) use idem_tests::body::{Bodies, Held, dropped_after, until};
 use idem_tests::faulty::Faulty;
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 pub(crate) type Faults = Faulty<MemoryStore<ManualClock>>;
@@ -145,86 +141,6 @@ pub(crate) fn key() -> Key {
 
 pub(crate) fn store_key() -> StoreKey {
     StoreKey::new("idem", &key()).unwrap()
-}
-
-/// How often a body has run.
-#[derive(Clone, Default)]
-pub(crate) struct Bodies(Arc<AtomicUsize>);
-
-impl Bodies {
-    /// Counts one more, and gives its number.
-    pub(crate) fn add(&self) -> u32 {
-        u32::try_from(self.0.fetch_add(1, Ordering::SeqCst) + 1).unwrap()
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// A place in a body at which it stays until the test lets it go.
-#[derive(Clone)]
-pub(crate) struct Held {
-    entered: Arc<Semaphore>,
-    leave: Arc<Semaphore>,
-}
-
-impl Held {
-    pub(crate) fn new() -> Self {
-        Self {
-            entered: Arc::new(Semaphore::new(0)),
-            leave: Arc::new(Semaphore::new(0)),
-        }
-    }
-
-    /// In the body: says that it is here, and stays.
-    pub(crate) async fn stay(&self) {
-        self.entered.add_permits(1);
-        self.leave.acquire().await.unwrap().forget();
-    }
-
-    /// In the test: waits until a body is there.
-    pub(crate) async fn entered(&self) {
-        let entered = tokio::time::timeout(Duration::from_secs(10), self.entered.acquire());
-        entered.await.expect("no body came").unwrap().forget();
-    }
-
-    /// In the test: lets one body go on.
-    pub(crate) fn release(&self) {
-        self.leave.add_permits(1);
-    }
-}
-
-/// Waits until `holds`; needs no runtime.
-///
-/// # Panics
-/// After ten seconds.
-pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
-    let begin = Instant::now();
-    while !holds().await {
-        assert!(begin.elapsed() < Duration::from_secs(10), "never: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Polls `future` as often as it wakes, at most `polls` times, then drops it. `None` if it was
-/// dropped before it ended.
-pub(crate) async fn dropped_after<F: Future>(polls: usize, future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    let mut left = polls;
-    std::future::poll_fn(move |context: &mut Context<'_>| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        match future.as_mut().poll(context) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending if left == 0 => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
 }
 
 /// A failure of the body's own.

@@ -11,6 +11,7 @@
     reason = "every call fails alike: a program is missing, has ended, or did not do it in time, and the error says which"
 )]
 
+pub mod body;
 pub mod cluster;
 pub mod faulty;
 pub mod port;

@@ -127,8 +127,9 @@ impl Idempotency {
 
     /// Runs `future` with this as the engine of every annotated function in it: for tests. Tasks
     /// that it spawns do not see it, but for those of `detach = true`.
-    pub async fn scope<F: Future>(&self, future: F) -> F::Output {
-        SCOPED.scope(self.clone(), future).await
+    // Not an `async fn`, which would hold `future` twice.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        SCOPED.scope(self.clone(), future)
     }
 
     /// `future` for another task, with the engine of the scope in which this is called.
