@@ -31,6 +31,11 @@ impl Refusal {
         }
     }
 
+    /// There is no such path, or nothing under it.
+    pub fn nothing_here() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", "There is nothing here.")
+    }
+
     /// Something of ours failed: the log says what, the client does not hear it.
     pub fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "a request failed");

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Refusal, answer};
 use crate::gateway::{Card, Gateway};
-use crate::input::{Input, not_found};
+use crate::input::Input;
 use crate::orders::Order;
 use crate::records::{self, Line};
 use crate::scenes::create_order::{NewOrder, create_order};
@@ -53,7 +53,7 @@ pub fn router(shop: Shop, idem: Idempotency) -> Router {
         .route("/orders/{order_no}/pay", post(post_pay))
         .route("/records", get(list_records))
         .route("/provider", get(get_provider).put(put_provider))
-        .fallback(not_found)
+        .fallback(async || Refusal::nothing_here())
         .with_state(App { shop, idem })
 }
 
@@ -96,9 +96,8 @@ async fn get_order(
     State(shop): State<Shop>,
     Path(order_no): Path<String>,
 ) -> Result<Json<OrderLine>, Refusal> {
-    let Some(order) = shop.orders.find(&order_no).await? else {
-        return Err(not_found().await);
-    };
+    let order = shop.orders.find(&order_no).await?;
+    let order = order.ok_or_else(Refusal::nothing_here)?;
     let charges = shop.gateway.count(&order_no).await?;
     Ok(Json(OrderLine { order, charges }))
 }

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
 use serde::de::DeserializeOwned;
 
 use crate::answer::Refusal;
@@ -29,9 +28,4 @@ impl From<JsonRejection> for Refusal {
     fn from(rejection: JsonRejection) -> Self {
         Self::new(rejection.status(), "bad_input", rejection.body_text())
     }
-}
-
-/// There is no route, or nothing under it.
-pub async fn not_found() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here")
 }

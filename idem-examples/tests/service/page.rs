@@ -18,6 +18,19 @@ fn the_page_is_whole_in_itself() -> Result<()> {
 }
 
 #[test]
+fn an_unknown_path_is_refused_in_json() -> Result<()> {
+    let service = Service::start()?;
+    for path in ["/nowhere", "/orders/A-0"] {
+        let answer = service.client().get(path)?;
+        assert_eq!(
+            (answer.status, &answer.body["code"]),
+            (404, &"not_found".into())
+        );
+    }
+    Ok(())
+}
+
+#[test]
 fn records_are_listed_while_they_run_and_after() -> Result<()> {
     let service = Service::start()?;
     let client = service.client();
