@@ -90,7 +90,7 @@ fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-/// The answer to an [observed](idem_core::observe) call.
+/// The answer to an [observed](fn@idem_core::observe) call.
 pub fn answer<T, E>(
     success: StatusCode,
     (result, outcome): (Result<T, E>, Option<Outcome>),
