@@ -32,6 +32,7 @@ impl Refusal {
     }
 
     /// There is no such path, or nothing under it.
+    #[must_use]
     pub fn nothing_here() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "There is nothing here.")
     }
