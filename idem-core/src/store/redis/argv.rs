@@ -12,7 +12,7 @@ use crate::record::{
 const LARGEST_TIME: u64 = (1 << 53) - 1;
 
 /// The arguments of one script call.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Argv<'a> {
     head: Option<Packed>,
     payload: Option<&'a [u8]>,
@@ -45,10 +45,15 @@ impl<'a> Argv<'a> {
     }
 
     /// In the order of `ARGV`.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let head = self.head.as_ref().map(Packed::as_slice);
         let echo = self.echo.as_ref().map(Packed::as_slice);
         [head, self.payload, echo].into_iter().flatten()
+    }
+
+    /// The bytes of all of them.
+    pub(super) fn len(&self) -> usize {
+        self.iter().map(<[u8]>::len).sum()
     }
 }
 

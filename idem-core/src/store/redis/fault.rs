@@ -4,28 +4,56 @@ use ::redis::{ErrorKind, RedisError};
 
 use crate::error::{StoreError, StoreErrorKind};
 
-/// An error of a call, and whether its connection is of no more use.
+/// An error of a call, and what it says about the connection.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) error: StoreError,
-    pub(super) replace: bool,
+    pub(super) harm: Harm,
+}
+
+/// What an error says about the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Harm {
+    /// Nothing.
+    None,
+    /// It is broken.
+    Connection,
+    /// The node at its other end is of no use now; another may have taken its place.
+    Node,
 }
 
 impl From<RedisError> for Fault {
     fn from(error: RedisError) -> Self {
-        let code = code(&error);
-        let kind = match code {
-            Some(code) => kind_of_answer(code),
-            None => kind_of_failure(error.kind()),
+        let (kind, harm) = match code(&error) {
+            Some(code) => (kind_of_answer(code), harm_of_answer(code)),
+            None => kind_and_harm_of_failure(error.kind()),
         };
-        let replace = match code {
-            Some(code) => is_about_the_node(code),
-            None => kind != StoreErrorKind::Protocol,
-        };
+        // An error that the server answered is raised before anything is written.
+        let is_undone = kind == StoreErrorKind::Refused || kind == StoreErrorKind::Misconfigured;
+        let error = StoreError::new(kind, format!("redis: {error}")).with_source(error);
         Self {
-            error: StoreError::new(kind, format!("redis: {error}")).with_source(error),
-            replace,
+            error: if is_undone {
+                error.before_sending()
+            } else {
+                error
+            },
+            harm,
         }
+    }
+}
+
+impl Fault {
+    /// A failure of the connection itself.
+    pub(super) fn of_connection(error: StoreError) -> Self {
+        Self {
+            error,
+            harm: Harm::Connection,
+        }
+    }
+
+    /// Whether the user has no right to what was asked.
+    pub(super) fn is_denied(&self) -> bool {
+        self.harm == Harm::None && self.error.kind() == StoreErrorKind::Misconfigured
     }
 }
 
@@ -48,23 +76,22 @@ fn kind_of_answer(code: &str) -> StoreErrorKind {
     }
 }
 
-fn kind_of_failure(kind: ErrorKind) -> StoreErrorKind {
-    match kind {
-        ErrorKind::AuthenticationFailed
-        | ErrorKind::InvalidClientConfig
-        | ErrorKind::MasterNameNotFoundBySentinel
-        | ErrorKind::EmptySentinelList => StoreErrorKind::Misconfigured,
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => StoreErrorKind::Protocol,
-        _ => StoreErrorKind::Unavailable,
+fn harm_of_answer(code: &str) -> Harm {
+    match code {
+        "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "NOAUTH" => Harm::Node,
+        _ => Harm::None,
     }
 }
 
-/// Answers that the same node will go on giving, while another may have taken its place.
-fn is_about_the_node(code: &str) -> bool {
-    matches!(
-        code,
-        "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "NOAUTH"
-    )
+fn kind_and_harm_of_failure(kind: ErrorKind) -> (StoreErrorKind, Harm) {
+    match kind {
+        ErrorKind::AuthenticationFailed
+        | ErrorKind::InvalidClientConfig
+        | ErrorKind::RESP3NotSupported => (StoreErrorKind::Misconfigured, Harm::Connection),
+        ErrorKind::UnexpectedReturnType => (StoreErrorKind::Protocol, Harm::None),
+        ErrorKind::Parse => (StoreErrorKind::Protocol, Harm::Connection),
+        _ => (StoreErrorKind::Unavailable, Harm::Connection),
+    }
 }
 
 pub(super) fn misconfigured(detail: impl Into<std::borrow::Cow<'static, str>>) -> StoreError {

@@ -1,13 +1,25 @@
-//! A connection, to one node or to a cluster, and what was found at its other end.
+//! A connection, to one node or to a cluster, that all calls of one runtime share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ::redis::aio::MultiplexedConnection;
+use ::redis::aio::{ConnectionLike, MultiplexedConnection};
 use ::redis::cluster_async::ClusterConnection;
-use ::redis::{Cmd, RedisResult, Value};
+use ::redis::cluster_routing::SingleNodeRoutingInfo;
+use ::redis::{Cmd, RedisError, RedisResult, Value};
+use tokio::task::JoinSet;
 
 use super::script::Dialect;
+
+/// How long to wait before each further send of a command that the cluster has refused because it
+/// was moving the slot. It was not executed, so this is no resend.
+const REFUSED_BY_CLUSTER: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(80),
+    Duration::from_millis(320),
+];
 
 /// The wire.
 #[derive(Clone)]
@@ -16,7 +28,7 @@ pub(super) enum Wire {
     Cluster(ClusterConnection),
 }
 
-/// A connection that all calls of one runtime share.
+/// A wire, what was found at its other end, and whether it still answers.
 pub(super) struct Link {
     wire: Wire,
     pub(super) dialect: Dialect,
@@ -24,49 +36,184 @@ pub(super) struct Link {
     /// Milliseconds since `born` at which a call was sent after which nothing was heard; 0 if the
     /// last thing that happened was an answer.
     silent_since: AtomicU64,
+    /// Failures, and calls that were given up after a long wait, to a cluster. Other nodes' answers say nothing
+    /// about the one that is silent.
+    given_up: AtomicU32,
+    /// How long a call may take.
+    patience: Duration,
 }
 
 impl Link {
-    pub(super) fn new(wire: Wire, dialect: Dialect) -> Self {
+    pub(super) fn new(wire: Wire, dialect: Dialect, patience: Duration) -> Self {
         Self {
             wire,
             dialect,
+            patience,
             born: Instant::now(),
             silent_since: AtomicU64::new(0),
+            given_up: AtomicU32::new(0),
         }
+    }
+
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.wire, Wire::Cluster(_))
+    }
+
+    pub(super) fn wire(&self) -> Wire {
+        self.wire.clone()
     }
 
     /// Sends a command. Errors of the server are errors here.
     ///
     /// Dropping the future leaves open whether the server does it; the silence after it counts.
     pub(super) async fn send(&self, cmd: &Cmd) -> RedisResult<Value> {
-        self.note_sent();
-        let answer = match self.wire.clone() {
+        let waiting = self.begin();
+        let answer = match self.wire() {
             Wire::Node(mut node) => node.send_packed_command(cmd).await,
-            Wire::Cluster(mut cluster) => {
-                ::redis::aio::ConnectionLike::req_packed_command(&mut cluster, cmd).await
-            }
+            Wire::Cluster(cluster) => send_to_cluster(cluster, cmd).await,
         };
-        self.note_heard();
+        waiting.answered();
         answer?.extract_error()
     }
 
-    /// Whether it has been silent for so long, though it was asked, that nothing more is to be
-    /// expected. A call that was dropped counts too: its caller may have had less patience.
-    pub(super) fn is_silent(&self, patience: Duration) -> bool {
-        let since = self.silent_since.load(Ordering::Relaxed);
-        since != 0 && self.born.elapsed() >= Duration::from_millis(since) + patience
+    /// Sends commands at once; the answers stand in their order.
+    pub(super) async fn send_all(&self, cmds: Vec<Cmd>) -> Vec<RedisResult<Value>> {
+        let waiting = self.begin();
+        let answers = match self.wire() {
+            Wire::Node(node) => send_all_to_node(node, cmds).await,
+            Wire::Cluster(cluster) => send_all_to_cluster(&cluster, cmds).await,
+        };
+        waiting.answered();
+        answers
     }
 
-    fn note_sent(&self) {
+    /// Whether nothing more is to be expected from it: it was asked, and nothing was heard since.
+    /// Half of a call's limit is long enough, so that an engine's second send goes over a new
+    /// connection. A call that was dropped counts too: its caller may have had less patience.
+    pub(super) fn is_silent(&self) -> bool {
+        if self.is_cluster() {
+            return self.given_up.load(Ordering::Relaxed) > 1;
+        }
+        let since = self.silent_since.load(Ordering::Relaxed);
+        since != 0 && self.born.elapsed() >= Duration::from_millis(since) + self.patience / 2
+    }
+
+    /// Notes a failure of the wire. To a cluster it may be that of one node, which the client heals
+    /// by itself; a second one speaks for a new connection.
+    pub(super) fn note_failure(&self) {
+        self.given_up.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn begin(&self) -> Waiting<'_> {
         let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         // Only the first call of a silence counts.
         _ = self
             .silent_since
             .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
+        Waiting {
+            link: self,
+            since: Instant::now(),
+            is_answered: false,
+        }
     }
+}
 
-    fn note_heard(&self) {
-        self.silent_since.store(0, Ordering::Relaxed);
+/// A call without an answer yet.
+struct Waiting<'a> {
+    link: &'a Link,
+    since: Instant,
+    is_answered: bool,
+}
+
+impl Waiting<'_> {
+    fn answered(mut self) {
+        self.is_answered = true;
+        self.link.silent_since.store(0, Ordering::Relaxed);
     }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        // A call is resent after a part of its limit; somebody who leaves at once says nothing.
+        if !self.is_answered && self.since.elapsed() >= self.link.patience / 4 {
+            self.link.note_failure();
+        }
+    }
+}
+
+async fn send_all_to_node(
+    mut node: MultiplexedConnection,
+    cmds: Vec<Cmd>,
+) -> Vec<RedisResult<Value>> {
+    let count = cmds.len();
+    let mut pipeline = ::redis::Pipeline::with_capacity(count);
+    for cmd in cmds {
+        pipeline.add_command(cmd);
+    }
+    match node.send_packed_commands(&pipeline, 0, count).await {
+        Ok(answers) => answers.into_iter().map(Value::extract_error).collect(),
+        Err(error) => vec![Err(error); count],
+    }
+}
+
+async fn send_all_to_cluster(
+    cluster: &ClusterConnection,
+    cmds: Vec<Cmd>,
+) -> Vec<RedisResult<Value>> {
+    let mut sent = JoinSet::new();
+    let mut answers: Vec<RedisResult<Value>> = Vec::with_capacity(cmds.len());
+    for (index, cmd) in cmds.into_iter().enumerate() {
+        let cluster = cluster.clone();
+        sent.spawn(async move { (index, send_to_cluster(cluster, &cmd).await) });
+        answers.push(Err(RedisError::from(std::io::Error::from(
+            std::io::ErrorKind::Interrupted,
+        ))));
+    }
+    while let Some(answer) = sent.join_next().await {
+        if let Ok((index, answer)) = answer {
+            answers[index] = answer.and_then(Value::extract_error);
+        }
+    }
+    answers
+}
+
+/// Sends a command to the node of its key, and on to where the slot has moved.
+async fn send_to_cluster(mut cluster: ClusterConnection, cmd: &Cmd) -> RedisResult<Value> {
+    let mut answer = cluster.req_packed_command(cmd).await;
+    for pause in REFUSED_BY_CLUSTER {
+        let Err(error) = &answer else { break };
+        answer = match error.code() {
+            Some("ASK") => send_to_importing(&mut cluster, cmd, error).await,
+            Some("MOVED" | "TRYAGAIN") => {
+                tokio::time::sleep(pause).await;
+                cluster.req_packed_command(cmd).await
+            }
+            _ => break,
+        };
+    }
+    answer
+}
+
+/// Sends a command to the node that is importing the slot, which the error names.
+async fn send_to_importing(
+    cluster: &mut ClusterConnection,
+    cmd: &Cmd,
+    error: &RedisError,
+) -> RedisResult<Value> {
+    let named = error.redirect_node().and_then(|(address, _)| {
+        let (host, port) = address.rsplit_once(':')?;
+        Some((host.to_owned(), port.parse().ok()?))
+    });
+    let Some((host, port)) = named else {
+        return Err(error.clone());
+    };
+    let mut pipeline = ::redis::Pipeline::with_capacity(2);
+    pipeline.cmd("ASKING").add_command(cmd.clone());
+    let there = SingleNodeRoutingInfo::ByAddress { host, port };
+    let answers = cluster.route_pipeline(pipeline, 0, 2, there).await?;
+    answers
+        .into_iter()
+        .next_back()
+        .unwrap_or(Value::Nil)
+        .extract_error()
 }

@@ -5,25 +5,44 @@
 //! scripts decide is [`step`](crate::record::step()), what they are told is in `argv`, what they
 //! answer in `reply`.
 //!
-//! A connection belongs to a runtime (`pool`); a call is sent once, but for a script that the
-//! server has forgotten, and has an answer or an error within the limit. Whether to send again is
-//! the caller's choice: only the caller knows what a claim that was sent twice has to clean up.
+//! A connection belongs to a runtime (`pool`). A call is sent once, but for a script that the
+//! server has forgotten and a slot that has moved, neither of which was executed; it has an answer
+//! or an error within the limit. Whether to send again is the caller's choice: only the caller
+//! knows what a claim that was sent twice has to clean up.
+//!
+//! # Examples
+//! ```no_run
+//! # async fn example() -> Result<(), idem_core::StoreError> {
+//! use idem_core::store::RedisStore;
+//!
+//! let store = RedisStore::connect("redis://127.0.0.1/").await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod argv;
+mod builder;
+mod check;
+mod endpoint;
 mod fault;
 mod link;
 mod pool;
 mod reply;
+mod scan;
 mod script;
+mod sentinel;
 mod target;
+#[cfg(feature = "tls")]
+mod tls;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::{Client, IntoConnectionInfo, RedisError, RedisResult, Value};
+use ::redis::{RedisError, RedisResult, Value};
 
-use super::{Answered, Page, Scan, Store, StoreKey};
+use super::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{
     Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
@@ -31,71 +50,100 @@ use crate::record::{
 };
 use crate::store::Answer;
 use argv::Argv;
-use fault::{Fault, misconfigured};
+pub use builder::{DEFAULT_LIMIT, RedisBuilder};
+use fault::{Fault, Harm};
 use link::Link;
 use pool::Pool;
 use reply::Reply;
 use script::Step;
 use target::Target;
-
-/// How long a call may take if nothing else is said.
-pub const DEFAULT_LIMIT: Duration = Duration::from_secs(2);
+use watch::Hub;
 
 /// A store of records in Redis or Valkey. Cheap to clone; all clones share their connections.
+///
+/// # Cancel safety
+/// Dropping a call leaves open whether the server did it; usually it did. No other call is
+/// disturbed.
+///
+/// # Concurrent calls on the same key
+/// The server runs one script at a time, so calls on one key take effect one after the other.
 #[derive(Clone)]
 pub struct RedisStore {
     pool: Arc<Pool>,
+    hub: Arc<Hub>,
 }
 
 impl RedisStore {
-    /// Connects to one server, as `redis://[user:password@]host[:port][/database]`.
+    /// Connects to one server, as `redis://[user:password@]host[:port][/database]`; for anything
+    /// else there is [`RedisBuilder`].
     ///
     /// # Errors
-    /// [`StoreErrorKind::Misconfigured`] for a URL that can not be used, a refused password, or a
-    /// server older than 6.2; another kind if the server does not answer within the limit.
+    /// Those of [`RedisBuilder::connect`].
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        let info = url
-            .into_connection_info()
-            .map_err(|error| misconfigured(format!("redis: {error}")))?;
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
-        let client = Client::open(info.set_tcp_settings(tcp))
-            .map_err(|error| misconfigured(format!("redis: {error}")))?;
-        let store = Self {
-            pool: Arc::new(Pool::new(Target::Node(client), DEFAULT_LIMIT)),
-        };
-        store.within_limit(store.pool.link()).await?;
-        Ok(store)
+        RedisBuilder::server(url).connect().await
     }
 
-    /// How long a call may take, in all.
+    fn new(target: Target, limit: Duration) -> Self {
+        let pool = Arc::new(Pool::new(target, limit));
+        Self {
+            hub: Arc::new(Hub::new(Arc::clone(&pool))),
+            pool,
+        }
+    }
+
+    /// How long a call may take, connecting included.
     #[must_use]
     pub fn limit(&self) -> Duration {
         self.pool.limit()
     }
 
+    /// Makes sure that the server can be reached.
+    async fn reach(&self) -> Result<(), StoreError> {
+        self.within_limit(async { self.link().await.map(drop) })
+            .await
+    }
+
+    async fn link(&self) -> Result<Arc<Link>, StoreError> {
+        self.pool.link().await.map_err(StoreError::before_sending)
+    }
+
     /// Runs a step on a key.
     async fn run(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
         self.within_limit(async {
-            let link = self.pool.link().await.map_err(StoreError::before_sending)?;
-            let answer = match send(&link, step, key.as_str(), argv).await {
-                Ok(answer) => answer,
-                Err(error) => return Err(self.failed(&link, error)),
-            };
-            match answer {
-                Value::BulkString(bytes) => reply::decode(bytes),
-                other => Err(StoreError::new(
-                    StoreErrorKind::Protocol,
-                    format!("redis: a script answered {other:?}"),
-                )),
-            }
+            let link = self.link().await?;
+            let answer = send(&link, step, key.as_str(), argv).await;
+            reply(answer.map_err(|error| self.failed(&link, error))?)
         })
         .await
     }
 
+    /// Runs a step on many keys at once; the answers stand in their order.
+    async fn run_all(
+        &self,
+        link: &Arc<Link>,
+        step: &Step,
+        calls: &[(&str, Argv<'_>)],
+    ) -> Vec<Answered<Reply>> {
+        let by_hash = |(key, argv): &(&str, Argv<'_>)| step.by_hash(link.dialect, key, argv);
+        let answers = link.send_all(calls.iter().map(by_hash).collect()).await;
+        let mut replies = Vec::with_capacity(answers.len());
+        for ((key, argv), answer) in calls.iter().zip(answers) {
+            let answer = match answer {
+                Err(error) if is_unknown_script(&error) => send(link, step, key, argv).await,
+                other => other,
+            };
+            let answer = answer.map_err(|error| self.failed(link, error));
+            replies.push(answer.and_then(reply));
+        }
+        replies
+    }
+
     fn failed(&self, link: &Arc<Link>, error: RedisError) -> StoreError {
         let fault = Fault::from(error);
-        if fault.replace {
-            self.pool.discard(link);
+        match fault.harm {
+            Harm::None => {}
+            Harm::Connection if link.is_cluster() => link.note_failure(),
+            Harm::Connection | Harm::Node => self.pool.discard(link),
         }
         fault.error
     }
@@ -106,30 +154,59 @@ impl RedisStore {
     ) -> Result<T, StoreError> {
         match tokio::time::timeout(self.limit(), call).await {
             Ok(result) => result,
-            Err(elapsed) => Err(StoreError::new(
-                StoreErrorKind::Unavailable,
-                format!("redis: no answer within {:?}", self.limit()),
-            )
-            .with_source(elapsed)),
+            Err(elapsed) => Err(no_answer(self.limit()).with_source(elapsed)),
         }
     }
+}
+
+fn no_answer(limit: Duration) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        format!("redis: no answer within {limit:?}"),
+    )
 }
 
 /// By hash, or whole to a server that does not have it, or not any more.
 async fn send(link: &Link, step: &Step, key: &str, argv: &Argv<'_>) -> RedisResult<Value> {
     match link.send(&step.by_hash(link.dialect, key, argv)).await {
-        Err(error) if error.code() == Some("NOSCRIPT") => {
+        Err(error) if is_unknown_script(&error) => {
             link.send(&step.by_source(link.dialect, key, argv)).await
         }
         other => other,
     }
 }
 
+fn is_unknown_script(error: &RedisError) -> bool {
+    error.code() == Some("NOSCRIPT")
+}
+
+fn reply(answer: Value) -> Answered<Reply> {
+    match answer {
+        Value::BulkString(bytes) => reply::decode(bytes),
+        other => Err(StoreError::new(
+            StoreErrorKind::Protocol,
+            format!("redis: a script answered {other:?}"),
+        )),
+    }
+}
+
+/// What a peek found.
+fn peeked(Answer { now, reply }: Answer<Reply>) -> Answered<Slot> {
+    let reply = match reply {
+        Reply::Nothing => Slot::Absent,
+        Reply::Damaged => Slot::Damaged,
+        Reply::Record { expires_at, bytes } => {
+            format::decode(bytes, expires_at).map_or(Slot::Damaged, Slot::Record)
+        }
+        _ => return Err(reply::of_another_script()),
+    };
+    Ok(Answer { now, reply })
+}
+
 impl Store for RedisStore {
     async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
-        self.run(&script::CLAIM, key, &argv::claim(op))
-            .await?
-            .into_verb()
+        let answer = self.run(&script::CLAIM, key, &argv::claim(op)).await?;
+        answer.into_verb()
     }
 
     async fn renew(&self, key: &StoreKey, op: &Renew) -> Answered<RenewReply> {
@@ -138,7 +215,8 @@ impl Store for RedisStore {
         if answer.reply == Reply::Nothing
             && let Some(echo) = argv::renew_echo(op)
         {
-            answer = self.run(&script::RENEW, key, &argv.with_echo(echo)).await?;
+            let argv = argv.with_echo(echo);
+            answer = self.run(&script::RENEW, key, &argv).await?;
         }
         answer.into_verb()
     }
@@ -149,74 +227,83 @@ impl Store for RedisStore {
         if answer.reply == Reply::Nothing
             && let Some(echo) = argv::settle_echo(op)
         {
-            answer = self
-                .run(&script::SETTLE, key, &argv.with_echo(echo))
-                .await?;
+            let argv = argv.with_echo(echo);
+            answer = self.run(&script::SETTLE, key, &argv).await?;
         }
         answer.into_verb()
     }
 
     async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
-        self.run(&script::ISSUE, key, &argv::issue(op))
-            .await?
-            .into_verb()
+        let answer = self.run(&script::ISSUE, key, &argv::issue(op)).await?;
+        answer.into_verb()
     }
 
     async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
-        self.run(&script::REFUSE, key, &argv::refuse(op))
-            .await?
-            .into_verb()
+        let answer = self.run(&script::REFUSE, key, &argv::refuse(op)).await?;
+        answer.into_verb()
     }
 
     async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
-        self.run(&script::FORGET, key, &argv::forget(op))
-            .await?
-            .into_verb()
+        let answer = self.run(&script::FORGET, key, &argv::forget(op)).await?;
+        answer.into_verb()
     }
 
     async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
-        self.run(&script::RESOLVE, key, &argv::resolve(op))
-            .await?
-            .into_verb()
+        let answer = self.run(&script::RESOLVE, key, &argv::resolve(op)).await?;
+        answer.into_verb()
     }
 
     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
-        let Answer { now, reply } = self.run(&script::PEEK, key, &Argv::NONE).await?;
-        let reply = slot(reply)?;
-        Ok(Answer { now, reply })
+        peeked(self.run(&script::PEEK, key, &Argv::NONE).await?)
     }
 
-    async fn scan(&self, _scan: &Scan) -> Answered<Page> {
-        Err(misconfigured("redis: scan"))
+    async fn scan(&self, scan: &Scan) -> Answered<Page> {
+        self.within_limit(self.page(scan)).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.within_limit(async {
-            let link = self.pool.link().await?;
-            let time = link.send(&::redis::cmd("TIME")).await;
-            let time = time.and_then(|value| Ok(::redis::from_redis_value::<(u64, u64)>(value)?));
-            let (seconds, micros) = time.map_err(|error| self.failed(&link, error))?;
-            Ok(StoreTime::from_micros(seconds * 1_000_000 + micros))
-        })
-        .await
+        self.within_limit(async { self.time(&self.link().await?).await })
+            .await
     }
-}
 
-fn slot(reply: Reply) -> Result<Slot, StoreError> {
-    match reply {
-        Reply::Nothing => Ok(Slot::Absent),
-        Reply::Damaged => Ok(Slot::Damaged),
-        Reply::Record { expires_at, bytes } => {
-            Ok(format::decode(bytes, expires_at).map_or(Slot::Damaged, Slot::Record))
+    /// Renews a whole batch with one write to the wire. A renewal that found nothing is judged
+    /// again with what its owner knows, as [`renew`](Store::renew) does.
+    async fn renew_all(&self, batch: &[(StoreKey, Renew)]) -> Vec<Answered<RenewReply>> {
+        let calls: Vec<_> = batch
+            .iter()
+            .map(|(key, op)| (key.as_str(), argv::renew(op)))
+            .collect();
+        let answers = self
+            .within_limit(async {
+                let link = self.link().await?;
+                Ok(self.run_all(&link, &script::RENEW, &calls).await)
+            })
+            .await;
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => return batch.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let mut replies = Vec::with_capacity(answers.len());
+        for ((key, op), answer) in batch.iter().zip(answers) {
+            replies.push(match answer {
+                Ok(answer) if answer.reply == Reply::Nothing => self.renew(key, op).await,
+                other => other.and_then(Answer::into_verb),
+            });
         }
-        _ => Err(StoreError::new(
-            StoreErrorKind::Protocol,
-            "redis: a peek was answered with the reply of another script",
-        )),
+        replies
+    }
+
+    async fn watch(&self, key: &StoreKey) -> Result<Watch, StoreError> {
+        self.within_limit(self.hub.watch(key.as_str())).await
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        self.within_limit(self.findings()).await
     }
 }
 
 impl fmt::Debug for RedisStore {
+    /// Names no address: it may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
             .field("limit", &self.limit())

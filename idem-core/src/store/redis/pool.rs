@@ -35,6 +35,10 @@ impl Pool {
         }
     }
 
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
     pub(super) fn limit(&self) -> Duration {
         self.limit
     }
@@ -42,7 +46,7 @@ impl Pool {
     /// The connection of the current runtime.
     pub(super) async fn link(&self) -> Result<Arc<Link>, StoreError> {
         let home = self.home()?;
-        if let Some(link) = home.current(self.limit) {
+        if let Some(link) = home.current() {
             return Ok(link);
         }
         home.open(&self.target, self.limit).await
@@ -110,12 +114,9 @@ impl Home {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn current(&self, patience: Duration) -> Option<Arc<Link>> {
+    fn current(&self) -> Option<Arc<Link>> {
         let mut current = self.lock();
-        if current
-            .as_ref()
-            .is_some_and(|link| link.is_silent(patience))
-        {
+        if current.as_ref().is_some_and(|link| link.is_silent()) {
             *current = None;
         }
         current.clone()
@@ -125,7 +126,7 @@ impl Home {
     async fn open(&self, target: &Target, limit: Duration) -> Result<Arc<Link>, StoreError> {
         let before = self.openings.load(Ordering::Acquire);
         let mut last_failure = self.opening.lock().await;
-        if let Some(link) = self.current(limit) {
+        if let Some(link) = self.current() {
             return Ok(link);
         }
         if let Some(failure) = &*last_failure
@@ -133,7 +134,7 @@ impl Home {
         {
             return Err(failure.clone());
         }
-        let opened = target.open().await.map(Arc::new);
+        let opened = target.open(limit).await.map(Arc::new);
         self.openings.fetch_add(1, Ordering::Release);
         *last_failure = opened.as_ref().err().cloned();
         let link = opened?;

@@ -76,7 +76,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Answer<Reply>, StoreError> {
     read(&mut bytes).map_err(|Unreadable| {
         StoreError::new(
             StoreErrorKind::Protocol,
-            "a script answered something that this version does not know",
+            "redis: a script answered something that this version does not know",
         )
     })
 }
@@ -184,17 +184,19 @@ impl Answer<Reply> {
     pub(super) fn into_verb<R: TryFrom<Reply, Error = Unexpected>>(
         self,
     ) -> Result<Answer<R>, StoreError> {
-        let reply = R::try_from(self.reply).map_err(|Unexpected| {
-            StoreError::new(
-                StoreErrorKind::Protocol,
-                "a script answered with the reply of another one",
-            )
-        })?;
+        let reply = R::try_from(self.reply).map_err(|Unexpected| of_another_script())?;
         Ok(Answer {
             now: self.now,
             reply,
         })
     }
+}
+
+pub(super) fn of_another_script() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Protocol,
+        "redis: a script answered with the reply of another one",
+    )
 }
 
 /// A reply that the verb does not have.

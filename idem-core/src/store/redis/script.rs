@@ -62,14 +62,10 @@ impl Step {
 }
 
 fn command(verb: &str, script: &str, key: &str, argv: &Argv<'_>) -> Cmd {
-    let args = argv.iter();
-    let (count, len) = args
-        .clone()
-        .fold((0, 0), |(n, len), arg| (n + 1, len + arg.len()));
-    let len = verb.len() + script.len() + "1".len() + key.len() + len;
-    let mut cmd = Cmd::with_capacity(4 + count, len);
+    let len = verb.len() + script.len() + "1".len() + key.len() + argv.len();
+    let mut cmd = Cmd::with_capacity(4 + argv.iter().count(), len);
     cmd.arg(verb).arg(script).arg("1").arg(key);
-    for arg in args {
+    for arg in argv.iter() {
         cmd.arg(arg);
     }
     cmd

@@ -1,10 +1,18 @@
-//! Where the server is, and how a connection to it is made.
+//! Where the records are, and what answers there.
 
-use ::redis::{AsyncConnectionConfig, Client, ErrorKind, InfoDict, RedisError};
+use std::time::Duration;
 
+use ::redis::aio::MultiplexedConnection;
+use ::redis::cluster::ClusterClient;
+use ::redis::cluster_async::ClusterConnection;
+use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use ::redis::{AsyncConnectionConfig, InfoDict, RedisResult, Value};
+
+use super::endpoint::{Endpoint, unreachable, unusable};
 use super::fault::{Fault, misconfigured};
 use super::link::{Link, Wire};
 use super::script::Dialect;
+use super::sentinel::Sentinels;
 use crate::error::{StoreError, StoreErrorKind};
 
 /// The oldest server that has `SET … PXAT`.
@@ -13,79 +21,134 @@ const OLDEST: (u32, u32) = (6, 2);
 /// The first server with flags on scripts.
 const WITH_FLAGS: (u32, u32) = (7, 0);
 
-/// How many commands may wait to be written before senders have to.
-const WRITE_QUEUE: usize = 1024;
+/// Some nodes of a cluster; the others are learnt from them.
+pub(super) struct Cluster {
+    pub(super) endpoints: Vec<Endpoint>,
+    /// Certificates in PEM to trust instead of the system's.
+    #[cfg(feature = "tls")]
+    pub(super) authority: Option<Vec<u8>>,
+}
 
 /// Where records are kept.
 pub(super) enum Target {
-    Node(Client),
+    Node(Endpoint),
+    Sentinels(Sentinels),
+    Cluster(Cluster),
 }
 
 impl Target {
-    /// Opens a connection and looks at what answers. The caller limits the time.
-    pub(super) async fn open(&self) -> Result<Link, StoreError> {
-        let wire = match self {
-            Self::Node(client) => Wire::Node(
-                client
-                    .get_multiplexed_async_connection_with_config(&config())
-                    .await
-                    .map_err(unreachable)?,
-            ),
-        };
-        // Until the version is known, only what every server understands is sent.
-        let link = Link::new(wire.clone(), Dialect::Plain);
-        let info = match link.send(&::redis::cmd("INFO")).await {
-            Ok(info) => ::redis::from_redis_value::<InfoDict>(info).map_err(RedisError::from),
-            Err(error) => Err(error),
-        };
-        match info {
-            Ok(info) => Ok(Link::new(wire, judge(&info)?)),
-            // A user without the right to INFO: the oldest dialect works everywhere.
-            Err(error) if error.code() == Some("NOPERM") => Ok(link),
-            Err(error) => Err(Fault::from(error).error),
+    /// Opens a connection and looks at what answers. The caller limits the time, to `limit`.
+    pub(super) async fn open(&self, limit: Duration) -> Result<Link, StoreError> {
+        match self {
+            Self::Node(endpoint) => {
+                let connection = endpoint.connect().await?;
+                let dialect = look_at(&connection).await?;
+                Ok(Link::new(Wire::Node(connection), dialect, limit))
+            }
+            Self::Sentinels(sentinels) => {
+                let (_, connection, dialect) = sentinels.open().await?;
+                Ok(Link::new(Wire::Node(connection), dialect, limit))
+            }
+            Self::Cluster(cluster) => {
+                let client = cluster_client(cluster, limit)?;
+                let connection = client.get_async_connection().await.map_err(unreachable)?;
+                let dialect = look_at_any(&connection).await?;
+                Ok(Link::new(Wire::Cluster(connection), dialect, limit))
+            }
+        }
+    }
+
+    /// Opens a connection for subscriptions. In a cluster any node will do: messages are passed on
+    /// to all.
+    pub(super) async fn open_for_pushes(
+        &self,
+        config: &AsyncConnectionConfig,
+    ) -> Result<MultiplexedConnection, StoreError> {
+        match self {
+            Self::Node(endpoint) => endpoint.connect_for_pushes(config).await,
+            Self::Sentinels(sentinels) => {
+                let (master, _, _) = sentinels.open().await?;
+                master.connect_for_pushes(config).await
+            }
+            Self::Cluster(cluster) => {
+                let mut failure = no_nodes();
+                for endpoint in &cluster.endpoints {
+                    match endpoint.connect_for_pushes(config).await {
+                        Ok(connection) => return Ok(connection),
+                        Err(error) => failure = error,
+                    }
+                }
+                Err(failure)
+            }
         }
     }
 }
 
-/// Time-outs are the pool's: the client's own would only add a second timer to each call.
-fn config() -> AsyncConnectionConfig {
-    AsyncConnectionConfig::new()
-        .set_connection_timeout(None)
-        .set_response_timeout(None)
-        .set_pipeline_buffer_size(WRITE_QUEUE)
+pub(super) fn no_nodes() -> StoreError {
+    misconfigured("redis: the list of servers is empty")
 }
 
-fn unreachable(error: RedisError) -> StoreError {
-    if error.kind() == ErrorKind::AuthenticationFailed {
-        return misconfigured("redis: the server refused the user name or the password")
-            .with_source(error);
-    }
-    Fault::from(error).error
+/// A client that sends each command once: resending is the caller's choice.
+fn cluster_client(cluster: &Cluster, limit: Duration) -> Result<ClusterClient, StoreError> {
+    let infos = cluster.endpoints.iter().map(Endpoint::info);
+    let tcp = ::redis::io::tcp::TcpSettings::default().set_nodelay(true);
+    let builder = ClusterClient::builder(infos)
+        .retries(0)
+        .connection_timeout(limit)
+        .response_timeout(limit)
+        .tcp_settings(tcp);
+    #[cfg(feature = "tls")]
+    let builder = match &cluster.authority {
+        Some(authority) => builder.certs(super::tls::trusting(authority)),
+        None => builder,
+    };
+    builder.build().map_err(unusable)
 }
 
-fn judge(info: &InfoDict) -> Result<Dialect, StoreError> {
-    let text = info.get::<String>("redis_version").unwrap_or_default();
-    let version = version(&text).ok_or_else(|| {
-        StoreError::new(
+/// What a server says of itself, if its user may ask: which scripts it understands.
+pub(super) async fn look_at(connection: &MultiplexedConnection) -> Result<Dialect, StoreError> {
+    judge(
+        connection
+            .clone()
+            .send_packed_command(&::redis::cmd("INFO"))
+            .await,
+    )
+}
+
+async fn look_at_any(connection: &ClusterConnection) -> Result<Dialect, StoreError> {
+    let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::RandomPrimary);
+    let mut connection = connection.clone();
+    judge(connection.route_command(::redis::cmd("INFO"), any).await)
+}
+
+fn judge(info: RedisResult<Value>) -> Result<Dialect, StoreError> {
+    let info = info
+        .and_then(Value::extract_error)
+        .and_then(|info| Ok(::redis::from_redis_value::<InfoDict>(info)?));
+    let info = match info {
+        Ok(info) => info,
+        // The plain scripts work everywhere.
+        Err(error) if error.code() == Some("NOPERM") => return Ok(Dialect::Plain),
+        Err(error) => return Err(Fault::from(error).error),
+    };
+    let field = |name| info.get::<String>(name).unwrap_or_default();
+    let text = field("redis_version");
+    let Some(version) = version(&text) else {
+        return Err(StoreError::new(
             StoreErrorKind::Protocol,
             format!("redis: the server names its version `{text}`"),
-        )
-    })?;
+        ));
+    };
     if version < OLDEST {
         return Err(misconfigured(format!(
             "redis: the server is version {text}; records need 6.2 or later, or Valkey"
         )));
     }
-    let is = |field: &str, value: &str| info.get::<String>(field).as_deref() == Some(value);
-    if is("loading", "1") {
-        return Err(StoreError::new(
-            StoreErrorKind::Refused,
-            "redis: the server is loading its data",
-        ));
+    if field("loading") == "1" {
+        return Err(refused("redis: the server is loading its data"));
     }
-    if is("role", "slave") {
-        return Err(StoreError::new(
-            StoreErrorKind::Refused,
+    if field("role") == "slave" {
+        return Err(refused(
             "redis: the server is a replica and takes no writes",
         ));
     }
@@ -94,6 +157,10 @@ fn judge(info: &InfoDict) -> Result<Dialect, StoreError> {
     } else {
         Dialect::Flags
     })
+}
+
+fn refused(detail: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Refused, detail)
 }
 
 fn version(text: &str) -> Option<(u32, u32)> {

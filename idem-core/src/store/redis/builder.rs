@@ -1,0 +1,187 @@
+//! Where the records are to be kept, said step by step.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::RedisStore;
+use super::endpoint::Endpoint;
+use super::fault::misconfigured;
+use super::sentinel::Sentinels;
+use super::target::{Cluster, Target, no_nodes};
+use crate::error::StoreError;
+
+/// How long a call may take if nothing else is said.
+pub const DEFAULT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Builds a [`RedisStore`]: one server, a cluster, or the master that Sentinels name.
+///
+/// URLs read `redis://[user:password@]host[:port][/database]`, and `rediss://` for TLS (feature
+/// `tls`). User and password are written percent-encoded where they hold `:`, `/`, `@` or `%`.
+///
+/// # Examples
+/// ```no_run
+/// # async fn example() -> Result<(), idem_core::StoreError> {
+/// use std::time::Duration;
+/// use idem_core::store::redis::RedisBuilder;
+///
+/// let one = RedisBuilder::server("redis://127.0.0.1/").connect().await?;
+///
+/// let cluster = RedisBuilder::cluster(["redis://10.0.0.1/", "redis://10.0.0.2/"])
+///     .limit(Duration::from_secs(1))
+///     .connect()
+///     .await?;
+///
+/// let watched = RedisBuilder::sentinel("main", ["redis://10.0.1.1:26379/", "redis://10.0.1.2:26379/"])
+///     .master("redis://shop:secret@master/0")
+///     .connect()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct RedisBuilder {
+    place: Place,
+    limit: Duration,
+    authority: Option<Vec<u8>>,
+}
+
+#[derive(Clone)]
+enum Place {
+    Server(String),
+    Cluster(Vec<String>),
+    Sentinel {
+        service: String,
+        sentinels: Vec<String>,
+        master: String,
+    },
+}
+
+impl RedisBuilder {
+    /// One server.
+    #[must_use]
+    pub fn server(url: impl Into<String>) -> Self {
+        Self::at(Place::Server(url.into()))
+    }
+
+    /// A Redis Cluster, by the URLs of some of its nodes; the others are learnt from them.
+    #[must_use]
+    pub fn cluster<U: Into<String>>(urls: impl IntoIterator<Item = U>) -> Self {
+        Self::at(Place::Cluster(urls.into_iter().map(U::into).collect()))
+    }
+
+    /// The master of the group `service`, as named by the Sentinels at these URLs. User and
+    /// password in them are those of the Sentinels.
+    #[must_use]
+    pub fn sentinel<U: Into<String>>(
+        service: impl Into<String>,
+        urls: impl IntoIterator<Item = U>,
+    ) -> Self {
+        Self::at(Place::Sentinel {
+            service: service.into(),
+            sentinels: urls.into_iter().map(U::into).collect(),
+            master: "redis://master/".to_owned(),
+        })
+    }
+
+    fn at(place: Place) -> Self {
+        Self {
+            place,
+            limit: DEFAULT_LIMIT,
+            authority: None,
+        }
+    }
+
+    /// How the master that the Sentinels name is reached: user, password, database and TLS are
+    /// those of this URL, its host is not used. Without it: `redis://`, no user, database 0.
+    ///
+    /// Says nothing for a single server or a cluster.
+    #[must_use]
+    pub fn master(mut self, url: impl Into<String>) -> Self {
+        if let Place::Sentinel { master, .. } = &mut self.place {
+            *master = url.into();
+        }
+        self
+    }
+
+    /// How long a call may take, connecting included; 2 s if nothing is said.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Trusts this authority (certificates in PEM) for `rediss://`, instead of the system's.
+    #[must_use]
+    pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.authority = Some(pem.into());
+        self
+    }
+
+    /// The store, without a connection: the first call makes one.
+    ///
+    /// # Errors
+    /// [`Misconfigured`](crate::StoreErrorKind::Misconfigured) for a URL that can not be used, an
+    /// empty list, a limit of zero, or `rediss://` without the feature `tls`.
+    pub fn build(self) -> Result<RedisStore, StoreError> {
+        if self.limit.is_zero() {
+            return Err(misconfigured("redis: a limit of zero lets no call through"));
+        }
+        let target = self.target()?;
+        Ok(RedisStore::new(target, self.limit))
+    }
+
+    /// The store, once its server has answered.
+    ///
+    /// # Errors
+    /// Those of [`build`](Self::build);
+    /// [`Misconfigured`](crate::StoreErrorKind::Misconfigured) for a refused password or a server
+    /// older than 6.2; another kind if the server does not answer within the limit, is loading, or
+    /// is a replica.
+    pub async fn connect(self) -> Result<RedisStore, StoreError> {
+        let store = self.build()?;
+        store.reach().await?;
+        Ok(store)
+    }
+
+    fn target(&self) -> Result<Target, StoreError> {
+        let endpoint = |url: &String| Endpoint::parse(url, self.authority.as_deref());
+        let all = |urls: &[String]| -> Result<Vec<Endpoint>, StoreError> {
+            if urls.is_empty() {
+                return Err(no_nodes());
+            }
+            urls.iter().map(endpoint).collect()
+        };
+        Ok(match &self.place {
+            Place::Server(url) => Target::Node(endpoint(url)?),
+            Place::Cluster(urls) => Target::Cluster(Cluster {
+                endpoints: all(urls)?,
+                #[cfg(feature = "tls")]
+                authority: self.authority.clone(),
+            }),
+            Place::Sentinel {
+                service,
+                sentinels,
+                master,
+            } => Target::Sentinels(Sentinels {
+                endpoints: all(sentinels)?,
+                service: service.clone(),
+                master: endpoint(master)?,
+            }),
+        })
+    }
+}
+
+impl fmt::Debug for RedisBuilder {
+    /// Names no URL: they hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match &self.place {
+            Place::Server(_) => "server",
+            Place::Cluster(_) => "cluster",
+            Place::Sentinel { .. } => "sentinel",
+        };
+        f.debug_struct("RedisBuilder")
+            .field("place", &place)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! Set-ups in which records can vanish or answers can lie.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::redis::cluster_async::ClusterConnection;
+use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
+use ::redis::{Cmd, InfoDict, RedisResult, Value};
+
+use super::RedisStore;
+use super::link::{Link, Wire};
+use super::scan::masters;
+use crate::error::StoreError;
+use crate::store::Finding;
+
+/// Clocks of two nodes may differ by a tenth of the shortest lease, which is a second.
+const LARGEST_SKEW: Duration = Duration::from_millis(100);
+
+impl RedisStore {
+    pub(super) async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
+        let link = self.link().await?;
+        let nodes = nodes(&link).await;
+        let nodes = nodes.map_err(|error| self.failed(&link, error))?;
+        let mut findings = Vec::new();
+        let mut clocks = Vec::new();
+        for node in &nodes {
+            let facts = facts(&link, node.as_ref()).await;
+            let facts = facts.map_err(|error| self.failed(&link, error))?;
+            let place = match node {
+                Some((host, port)) => format!("{host}:{port}"),
+                None => "the server".to_owned(),
+            };
+            findings.extend(judge(&facts, &place));
+            clocks.push((place, facts.clock));
+        }
+        findings.extend(skew(&clocks));
+        Ok(findings)
+    }
+}
+
+type Node = Option<(String, u16)>;
+
+/// What a node says of itself.
+struct Facts {
+    info: InfoDict,
+    config: HashMap<String, String>,
+    clock: Clock,
+}
+
+/// A node's time, and when it can have been read by this process's clock.
+#[derive(Clone, Copy)]
+struct Clock {
+    asked: Instant,
+    answered: Instant,
+    time: Duration,
+}
+
+async fn nodes(link: &Arc<Link>) -> RedisResult<Vec<Node>> {
+    match link.wire() {
+        Wire::Node(_) => Ok(vec![None]),
+        Wire::Cluster(mut cluster) => {
+            Ok(masters(&mut cluster).await?.into_iter().map(Some).collect())
+        }
+    }
+}
+
+async fn facts(link: &Arc<Link>, node: Option<&(String, u16)>) -> RedisResult<Facts> {
+    let asked = Instant::now();
+    let time = ask(link, ::redis::cmd("TIME"), node).await?;
+    let answered = Instant::now();
+    let (seconds, micros): (u64, u64) = ::redis::from_redis_value(time)?;
+    let info = ask(link, ::redis::cmd("INFO"), node).await?;
+    let mut get = ::redis::cmd("CONFIG");
+    get.arg("GET").arg("save");
+    // Many hosted servers let nobody ask; what INFO says is judged all the same.
+    let config = match ask(link, get, node).await {
+        Ok(config) => ::redis::from_redis_value(config)?,
+        Err(_) => HashMap::new(),
+    };
+    Ok(Facts {
+        info: ::redis::from_redis_value(info)?,
+        config,
+        clock: Clock {
+            asked,
+            answered,
+            time: Duration::from_secs(seconds) + Duration::from_micros(micros),
+        },
+    })
+}
+
+async fn ask(link: &Arc<Link>, cmd: Cmd, node: Option<&(String, u16)>) -> RedisResult<Value> {
+    match (link.wire(), node) {
+        (Wire::Cluster(mut cluster), Some(node)) => ask_node(&mut cluster, cmd, node).await,
+        _ => link.send(&cmd).await,
+    }
+}
+
+/// Sends a command to one node of a cluster.
+pub(super) async fn ask_node(
+    cluster: &mut ClusterConnection,
+    cmd: Cmd,
+    (host, port): &(String, u16),
+) -> RedisResult<Value> {
+    let there = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress {
+        host: host.clone(),
+        port: *port,
+    });
+    cluster.route_command(cmd, there).await?.extract_error()
+}
+
+fn judge(facts: &Facts, place: &str) -> Vec<Finding> {
+    [
+        eviction(facts, place),
+        persistence(facts, place),
+        replicas(facts, place),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn eviction(facts: &Facts, place: &str) -> Option<Finding> {
+    let policy: String = facts.info.get("maxmemory_policy")?;
+    (policy != "noeviction").then(|| Finding {
+        code: "eviction_policy",
+        detail: format!(
+            "{place} has maxmemory-policy {policy}: under memory pressure it drops records, and what they guarded runs again; set it to noeviction"
+        ),
+    })
+}
+
+fn persistence(facts: &Facts, place: &str) -> Option<Finding> {
+    let is_appending = facts.info.get::<String>("aof_enabled").as_deref() == Some("1");
+    if is_appending {
+        return None;
+    }
+    let snapshots = facts.config.get("save");
+    let detail = match snapshots.map(String::as_str) {
+        Some("") => format!(
+            "{place} keeps nothing on disk: a restart loses all records, and what they guarded runs again; set appendonly yes"
+        ),
+        Some(times) => format!(
+            "{place} only writes snapshots (save {times}): a crash loses the records since the last one; set appendonly yes"
+        ),
+        None => format!(
+            "{place} has no append-only file, and does not say whether it writes snapshots: a crash loses records; set appendonly yes"
+        ),
+    };
+    Some(Finding {
+        code: "no_persistence",
+        detail,
+    })
+}
+
+fn replicas(facts: &Facts, place: &str) -> Option<Finding> {
+    let count: u32 = facts.info.get("connected_slaves")?;
+    (count > 0).then(|| Finding {
+        code: "asynchronous_replicas",
+        detail: format!(
+            "{place} has {count} replicas that get records a little later: a fail-over can lose the last ones, and what they guarded runs again; guard what must not with a transaction"
+        ),
+    })
+}
+
+/// The largest difference between two nodes' clocks that is not explained by the time on the wire.
+fn skew(clocks: &[(String, Clock)]) -> Option<Finding> {
+    let (first_place, first) = clocks.first()?;
+    let worst = clocks
+        .iter()
+        .map(|(place, clock)| (first.differs_at_least_by(clock), place))
+        .max()?;
+    let (skew, place) = worst;
+    (skew > LARGEST_SKEW).then(|| Finding {
+        code: "clock_skew",
+        detail: format!(
+            "the clocks of {first_place} and {place} differ by {skew:?}: claims are refused as late, or a lease ends early; keep the nodes' clocks in step (NTP)"
+        ),
+    })
+}
+
+impl Clock {
+    fn differs_at_least_by(&self, later: &Self) -> Duration {
+        let shortest = later.asked.saturating_duration_since(self.answered);
+        let longest = later.answered.saturating_duration_since(self.asked);
+        let ahead = later.time.saturating_sub(self.time + longest);
+        let behind = (self.time + shortest).saturating_sub(later.time);
+        ahead.max(behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(begin: Instant, asked: u64, answered: u64, time: u64) -> Clock {
+        Clock {
+            asked: begin + Duration::from_millis(asked),
+            answered: begin + Duration::from_millis(answered),
+            time: Duration::from_millis(time),
+        }
+    }
+
+    #[test]
+    fn time_on_the_wire_is_no_skew() {
+        let begin = Instant::now();
+        let first = clock(begin, 0, 300, 10_000);
+        let second = clock(begin, 300, 600, 10_550);
+        assert_eq!(first.differs_at_least_by(&second), Duration::ZERO);
+        assert!(skew(&[("a".into(), first), ("b".into(), second)]).is_none());
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_or_behind_is_found() {
+        let begin = Instant::now();
+        let first = clock(begin, 0, 1, 10_000);
+        for (time, least) in [(10_700, 698), (9_300, 700)] {
+            let second = clock(begin, 1, 2, time);
+            let skewed = first.differs_at_least_by(&second);
+            assert_eq!(skewed, Duration::from_millis(least));
+            let finding = skew(&[("a".into(), first), ("b".into(), second)]);
+            assert_eq!(finding.map(|finding| finding.code), Some("clock_skew"));
+        }
+    }
+}
