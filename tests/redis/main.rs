@@ -3,4 +3,5 @@
 mod attempt;
 mod cost;
 mod dice;
+mod laws;
 mod steps;
