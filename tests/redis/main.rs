@@ -3,5 +3,12 @@
 mod attempt;
 mod cost;
 mod dice;
+mod faults;
+mod foreign;
 mod laws;
+mod push;
+mod rights;
+mod runtimes;
 mod steps;
+mod tls;
+mod topologies;

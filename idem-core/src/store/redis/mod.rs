@@ -41,6 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::{RedisError, RedisResult, Value};
+use tokio::runtime::Handle;
 
 use super::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use crate::error::{StoreError, StoreErrorKind};
@@ -51,7 +52,7 @@ use crate::record::{
 use crate::store::Answer;
 use argv::Argv;
 pub use builder::{DEFAULT_LIMIT, RedisBuilder};
-use fault::{Fault, Harm};
+use fault::{Fault, Harm, misconfigured};
 use link::Link;
 use pool::Pool;
 use reply::Reply;
@@ -109,12 +110,13 @@ impl RedisStore {
 
     /// Runs a step on a key.
     async fn run(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
-        self.within_limit(async {
-            let link = self.link().await?;
-            let answer = send(&link, step, key.as_str(), argv).await;
-            reply(answer.map_err(|error| self.failed(&link, error))?)
-        })
-        .await
+        self.within_limit(self.run_once(step, key, argv)).await
+    }
+
+    async fn run_once(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
+        let link = self.link().await?;
+        let answer = send(&link, step, key.as_str(), argv).await;
+        reply(answer.map_err(|error| self.failed(&link, error))?)
     }
 
     /// Runs a step on many keys at once; the answers stand in their order.
@@ -138,6 +140,10 @@ impl RedisStore {
         replies
     }
 
+    async fn time_of_any(&self) -> Result<StoreTime, StoreError> {
+        self.time(&self.link().await?).await
+    }
+
     fn failed(&self, link: &Arc<Link>, error: RedisError) -> StoreError {
         let fault = Fault::from(error);
         match fault.harm {
@@ -148,10 +154,28 @@ impl RedisStore {
         fault.error
     }
 
+    /// A call that changes nothing: tried once more if its connection turns out to be broken, as
+    /// one does that idled while the server was restarted.
+    async fn reading<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        self.within_limit(async {
+            match call().await {
+                Err(error) if error.kind() == StoreErrorKind::Unavailable => call().await,
+                other => other,
+            }
+        })
+        .await
+    }
+
     async fn within_limit<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
+        if Handle::try_current().is_err() {
+            return Err(misconfigured("redis: called from outside a tokio runtime"));
+        }
         match tokio::time::timeout(self.limit(), call).await {
             Ok(result) => result,
             Err(elapsed) => Err(no_answer(self.limit()).with_source(elapsed)),
@@ -254,16 +278,16 @@ impl Store for RedisStore {
     }
 
     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
-        peeked(self.run(&script::PEEK, key, &Argv::NONE).await?)
+        let peek = || self.run_once(&script::PEEK, key, &Argv::NONE);
+        peeked(self.reading(peek).await?)
     }
 
     async fn scan(&self, scan: &Scan) -> Answered<Page> {
-        self.within_limit(self.page(scan)).await
+        self.reading(|| self.page(scan)).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.within_limit(async { self.time(&self.link().await?).await })
-            .await
+        self.reading(|| self.time_of_any()).await
     }
 
     /// Renews a whole batch with one write to the wire. A renewal that found nothing is judged
@@ -298,7 +322,7 @@ impl Store for RedisStore {
     }
 
     async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.within_limit(self.findings()).await
+        self.reading(|| self.findings()).await
     }
 }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 
-use super::fault::misconfigured;
 use super::link::Link;
 use super::target::Target;
 use crate::error::StoreError;
@@ -45,7 +44,7 @@ impl Pool {
 
     /// The connection of the current runtime.
     pub(super) async fn link(&self) -> Result<Arc<Link>, StoreError> {
-        let home = self.home()?;
+        let home = self.home();
         if let Some(link) = home.current() {
             return Ok(link);
         }
@@ -63,20 +62,20 @@ impl Pool {
         }
     }
 
-    fn home(&self) -> Result<Arc<Home>, StoreError> {
-        let runtime = Handle::try_current()
-            .map_err(|_| misconfigured("redis: called from outside a tokio runtime"))?;
+    /// What belongs to the current runtime, in which every call is made.
+    fn home(&self) -> Arc<Home> {
+        let runtime = Handle::current();
         let id = runtime.id();
         let homes = self.homes.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = homes.get(&id) {
-            return Ok(Arc::clone(home));
+            return Arc::clone(home);
         }
         drop(homes);
         let mut homes = self.homes.write().unwrap_or_else(PoisonError::into_inner);
         let home = homes
             .entry(id)
             .or_insert_with(|| Home::within(&runtime, &self.homes));
-        Ok(Arc::clone(home))
+        Arc::clone(home)
     }
 }
 

@@ -88,13 +88,14 @@ pub(super) fn no_nodes() -> StoreError {
     misconfigured("redis: the list of servers is empty")
 }
 
-/// A client that sends each command once: resending is the caller's choice.
+/// A client that sends each command once: resending is the caller's choice. A node that does not
+/// even greet is left out early enough for the others to be asked within `limit`.
 fn cluster_client(cluster: &Cluster, limit: Duration) -> Result<ClusterClient, StoreError> {
     let infos = cluster.endpoints.iter().map(Endpoint::info);
     let tcp = ::redis::io::tcp::TcpSettings::default().set_nodelay(true);
     let builder = ClusterClient::builder(infos)
         .retries(0)
-        .connection_timeout(limit)
+        .connection_timeout(limit / 4)
         .response_timeout(limit)
         .tcp_settings(tcp);
     #[cfg(feature = "tls")]

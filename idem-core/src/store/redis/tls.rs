@@ -2,8 +2,11 @@
 
 use ::redis::{Client, ConnectionInfo, TlsCertificates};
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use super::endpoint::unusable;
+use super::fault::misconfigured;
 use crate::error::StoreError;
 
 /// The same server, with certificates checked against `authority` (PEM) instead of the system's.
@@ -15,6 +18,13 @@ pub(super) fn secured(
     let Some(authority) = authority else {
         return Ok(info);
     };
+    // The client takes a text without certificates for an authority that signs nothing.
+    let has_certificate = CertificateDer::pem_slice_iter(authority).any(|found| found.is_ok());
+    if !has_certificate {
+        return Err(misconfigured(
+            "redis: the certificate authority holds no certificate in PEM",
+        ));
+    }
     let client = Client::build_with_tls(info, trusting(authority)).map_err(unusable)?;
     Ok(client.get_connection_info().clone())
 }
