@@ -5,24 +5,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use idem_tests::redis::{RedisOptions, RedisServer};
-use idem_tests::wait::{need, until};
 
 use crate::client::Client;
 use crate::server::Place;
 
 /// A payment by a provider so slow that there is time to do something meanwhile.
-fn begin_slow_payment(
-    client: &Client,
-    redis: &RedisServer,
-) -> Result<(String, thread::JoinHandle<Result<u16>>)> {
+fn begin_slow_payment(client: &Client) -> Result<(String, thread::JoinHandle<Result<u16>>)> {
     client.set_delay(Duration::from_millis(2_500))?;
     let order_no = client.create_order("r-1")?;
     let (payer, paid) = (client.clone(), order_no.clone());
     let payment = thread::spawn(move || Ok(payer.pay(&paid)?.status));
-    until("the claim", Duration::from_secs(10), || {
-        let found = redis.cli(&["EXISTS", &format!("orders:order:pay::{order_no}")])?;
-        need(found.contains('1'), found)
-    })?;
+    client.wait_for_claim(&order_no)?;
     Ok((order_no, payment))
 }
 
@@ -32,7 +25,7 @@ fn after_a_kill_behind_the_charge_the_charge_is_found_and_not_repeated() -> Resu
     let redis = RedisServer::start(RedisOptions::new())?;
     let service = Place::with(&redis)?.start("service")?;
     let client = service.client();
-    let (order_no, payment) = begin_slow_payment(&client, &redis)?;
+    let (order_no, payment) = begin_slow_payment(&client)?;
     client.wait_for_charge(&order_no)?;
 
     let service = service.kill_and_restart()?;
@@ -58,7 +51,7 @@ fn after_a_kill_behind_the_charge_the_charge_is_found_and_not_repeated() -> Resu
 fn after_a_kill_before_the_charge_the_payment_runs_again() -> Result<()> {
     let redis = RedisServer::start(RedisOptions::new())?;
     let service = Place::with(&redis)?.start("service")?;
-    let (order_no, payment) = begin_slow_payment(&service.client(), &redis)?;
+    let (order_no, payment) = begin_slow_payment(&service.client())?;
 
     let service = service.kill_and_restart()?;
     assert!(payment.join().unwrap().is_err());
@@ -76,7 +69,7 @@ fn a_server_that_was_frozen_comes_too_late_to_charge() -> Result<()> {
     let place = Place::with(&redis)?;
     let mut frozen = place.start("frozen")?;
     let other = place.start("other")?;
-    let (order_no, payment) = begin_slow_payment(&frozen.client(), &redis)?;
+    let (order_no, payment) = begin_slow_payment(&frozen.client())?;
     frozen.wait_for_log("asked to charge")?;
 
     frozen.freeze()?;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use idem_tests::redis::{RedisOptions, RedisServer};
 
-use crate::server::Service;
+use crate::server::{Place, Service};
 
 #[test]
 fn the_page_is_whole_in_itself() -> Result<()> {
@@ -32,7 +33,16 @@ fn an_unknown_path_is_refused_in_json() -> Result<()> {
 
 #[test]
 fn records_are_listed_while_they_run_and_after() -> Result<()> {
-    let service = Service::start()?;
+    lists_records(&Service::start()?)
+}
+
+#[test]
+fn records_in_redis_are_listed_in_the_same_way() -> Result<()> {
+    let redis = RedisServer::start(RedisOptions::new())?;
+    lists_records(&Place::with(&redis)?.start("service")?)
+}
+
+fn lists_records(service: &Service) -> Result<()> {
     let client = service.client();
     client.set_delay(Duration::from_secs(2))?;
     let order_no = client.create_order("r-1")?;
