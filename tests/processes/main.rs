@@ -1,0 +1,7 @@
+//! The attribute over real processes, a real Redis and real faults: what was promised is counted
+//! in a ledger that no record knows of.
+
+mod death;
+mod recovery;
+mod scene;
+mod storm;

@@ -1,0 +1,83 @@
+//! Many processes, many tasks, one key.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, SystemTime};
+
+use crate::scene::{LONG_LEASE, Payer, SOON, Scene};
+
+const ROUNDS: usize = 200;
+const PROCESSES: usize = 4;
+const TASKS: usize = 125;
+
+/// What came of many calls: outcomes by number, and other figures.
+pub(crate) struct Tally(HashMap<String, String>);
+
+impl Tally {
+    pub(crate) fn read(line: &str) -> Self {
+        let pairs = line.split(' ').filter_map(|pair| pair.split_once('='));
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        )
+    }
+
+    pub(crate) fn get(&self, name: &str) -> usize {
+        self.0.get(name).map_or(0, |value| value.parse().unwrap())
+    }
+
+    fn receipt(&self) -> Option<&str> {
+        self.0
+            .get("receipt")
+            .map(String::as_str)
+            .filter(|receipt| !receipt.is_empty())
+    }
+}
+
+/// One storm: every task of every process calls at the same moment.
+fn storm(payers: &[Payer], function: &str, order: &str) -> Vec<Tally> {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    let begin = (now + Duration::from_millis(4)).as_micros();
+    let told = format!("{function} {order} effect,sleep:2 {TASKS} {begin}");
+    let calls: Vec<_> = payers
+        .iter()
+        .map(|payer| payer.tell("storm", &told))
+        .collect();
+    let heard = payers.iter().zip(calls);
+    heard
+        .map(|(payer, call)| Tally::read(&payer.line(call)))
+        .collect()
+}
+
+fn sum(tallies: &[Tally], name: &str) -> usize {
+    tallies.iter().map(|tally| tally.get(name)).sum()
+}
+
+// C01, C02
+#[test]
+fn of_500_tasks_in_4_processes_one_runs_the_body_and_the_others_get_a_clean_answer() {
+    let scene = Scene::new();
+    let payers: Vec<Payer> = (0..PROCESSES)
+        .map(|_| Payer::start(&scene.server.url(), &scene.ledger, LONG_LEASE, SOON))
+        .collect();
+    for round in 0..ROUNDS {
+        let function = ["hold", "wait"][round % 2];
+        let order = format!("round-{round}");
+        let tallies = storm(&payers, function, &order);
+        let runs = scene.ledger.count("run", function, &order);
+        assert_eq!(runs, 1, "round {round}");
+        assert_eq!(sum(&tallies, "executed"), 1, "round {round}");
+        let given = sum(&tallies, "replayed") + sum(&tallies, "waited");
+        let refused = if function == "wait" {
+            0
+        } else {
+            sum(&tallies, "in_progress")
+        };
+        assert_eq!(given + refused, PROCESSES * TASKS - 1, "round {round}");
+        let receipts: HashSet<_> = tallies.iter().filter_map(Tally::receipt).collect();
+        assert_eq!(receipts.len(), 1, "round {round}: one result for all");
+    }
+    assert_eq!(scene.ledger.doubles("effect"), 0);
+}
