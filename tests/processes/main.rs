@@ -2,6 +2,7 @@
 //! in a ledger that no record knows of.
 
 mod death;
+mod faults;
 mod recovery;
 mod scene;
 mod storm;

@@ -1,0 +1,6 @@
+//! What a server, and the wire to it, can do to a guarded call.
+
+mod frozen;
+mod lost;
+mod refusing;
+mod restarted;
