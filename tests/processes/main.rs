@@ -3,6 +3,7 @@
 
 mod death;
 mod faults;
+mod leftovers;
 mod recovery;
 mod scene;
 mod storm;

@@ -26,7 +26,7 @@ impl Tally {
         self.0.get(name).map_or(0, |value| value.parse().unwrap())
     }
 
-    fn receipt(&self) -> Option<&str> {
+    pub(crate) fn receipt(&self) -> Option<&str> {
         self.0
             .get("receipt")
             .map(String::as_str)
