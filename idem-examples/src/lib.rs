@@ -14,3 +14,8 @@ pub mod records;
 pub mod scenes;
 pub mod serve;
 pub mod shop;
+
+/// The code in the README, compiled with what it uses.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
