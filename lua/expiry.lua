@@ -6,8 +6,17 @@ local function last_key_ms()
   if type(at) == 'number' then
     return at
   end
-  -- Redis 6.2 only tells what is left.
-  local left = redis.call('PTTL', key)
-  return left < 0 and left or math.floor(now / 1000) + left
+  -- Redis 6.2 only tells what is left, counted from a moment that lies between two looks at the
+  -- clock: exact if both show the same millisecond. It never tells less than nothing.
+  local before, left
+  repeat
+    before = redis.call('TIME')
+    left = redis.call('PTTL', key)
+    at = redis.call('TIME')
+  until left < 1 or before[1] == at[1] and math.floor(before[2] / 1000) == math.floor(at[2] / 1000)
+  if left == 0 then
+    return last_ms
+  end
+  return left < 0 and left or at[1] * 1000 + math.floor(at[2] / 1000) + left
 end
 

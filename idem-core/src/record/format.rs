@@ -311,3 +311,6 @@ fn get_16(bytes: &mut Bytes) -> Result<[u8; 16], FormatError> {
     bytes.try_copy_to_slice(&mut sixteen)?;
     Ok(sixteen)
 }
+
+#[cfg(test)]
+mod tests;
