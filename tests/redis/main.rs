@@ -9,6 +9,7 @@ mod laws;
 mod push;
 mod rights;
 mod runtimes;
+mod setup;
 mod steps;
 mod tls;
 mod topologies;

@@ -291,3 +291,16 @@ async fn sentinels_that_are_silent_or_know_nothing_do_not_stand_in_the_way() {
     let error = wrong.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
 }
+
+#[tokio::test]
+async fn each_master_of_a_cluster_is_checked() {
+    let store = on(&CLUSTER).await;
+    let mut found: Vec<_> = store.check().await.unwrap();
+    found.sort_by_key(|finding| finding.code);
+    let codes: Vec<_> = found.iter().map(|finding| finding.code).collect();
+    let [replicas, nothing] = ["asynchronous_replicas", "no_persistence"];
+    assert_eq!(
+        codes,
+        [replicas, replicas, replicas, nothing, nothing, nothing]
+    );
+}

@@ -166,24 +166,26 @@ fn any_payload() -> impl Strategy<Value = Option<Bytes>> {
 
 fn any_processing() -> impl Strategy<Value = Processing> {
     let marks = any::<[bool; 6]>();
-    (any_time(), any_time(), 0..1_u64 << 48, marks).prop_map(|(since, lease_until, expire, marks)| {
-        let [rerun, checkpoint, takeover, doubt, given_up, waiters] = marks;
-        Processing {
-            since,
-            lease_until,
-            expire: Duration::from_millis(expire),
-            policy: if rerun {
-                OnAbandoned::Rerun
-            } else {
-                OnAbandoned::Hold
-            },
-            checkpoint,
-            takeover,
-            doubt,
-            given_up,
-            waiters,
-        }
-    })
+    (any_time(), any_time(), 0..1_u64 << 48, marks).prop_map(
+        |(since, lease_until, expire, marks)| {
+            let [rerun, checkpoint, takeover, doubt, given_up, waiters] = marks;
+            Processing {
+                since,
+                lease_until,
+                expire: Duration::from_millis(expire),
+                policy: if rerun {
+                    OnAbandoned::Rerun
+                } else {
+                    OnAbandoned::Hold
+                },
+                checkpoint,
+                takeover,
+                doubt,
+                given_up,
+                waiters,
+            }
+        },
+    )
 }
 
 fn any_state() -> impl Strategy<Value = State> {

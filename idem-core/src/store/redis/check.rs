@@ -1,16 +1,13 @@
 //! Set-ups in which records can vanish or answers can lie.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::redis::cluster_async::ClusterConnection;
-use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use ::redis::{Cmd, InfoDict, RedisResult, Value};
+use ::redis::{InfoDict, RedisResult};
 
 use super::RedisStore;
-use super::link::{Link, Wire};
-use super::scan::masters;
+use super::link::Link;
+use super::nodes::{Node, ask, masters, read};
 use crate::error::StoreError;
 use crate::store::Finding;
 
@@ -20,8 +17,11 @@ const LARGEST_SKEW: Duration = Duration::from_millis(100);
 impl RedisStore {
     pub(super) async fn findings(&self) -> Result<Vec<Finding>, StoreError> {
         let link = self.link().await?;
-        let nodes = nodes(&link).await;
-        let nodes = nodes.map_err(|error| self.failed(&link, error))?;
+        let masters = masters(&link).await;
+        let nodes = match masters.map_err(|error| self.failed(&link, error))? {
+            Some(masters) => masters.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
         let mut findings = Vec::new();
         let mut clocks = Vec::new();
         for node in &nodes {
@@ -39,8 +39,6 @@ impl RedisStore {
     }
 }
 
-type Node = Option<(String, u16)>;
-
 /// What a node says of itself.
 struct Facts {
     info: InfoDict,
@@ -56,30 +54,21 @@ struct Clock {
     time: Duration,
 }
 
-async fn nodes(link: &Arc<Link>) -> RedisResult<Vec<Node>> {
-    match link.wire() {
-        Wire::Node(_) => Ok(vec![None]),
-        Wire::Cluster(mut cluster) => {
-            Ok(masters(&mut cluster).await?.into_iter().map(Some).collect())
-        }
-    }
-}
-
-async fn facts(link: &Arc<Link>, node: Option<&(String, u16)>) -> RedisResult<Facts> {
+async fn facts(link: &Link, node: Option<&Node>) -> RedisResult<Facts> {
     let asked = Instant::now();
-    let time = ask(link, ::redis::cmd("TIME"), node).await?;
+    let time = ask(link, node, ::redis::cmd("TIME")).await?;
     let answered = Instant::now();
-    let (seconds, micros): (u64, u64) = ::redis::from_redis_value(time)?;
-    let info = ask(link, ::redis::cmd("INFO"), node).await?;
+    let (seconds, micros): (u64, u64) = read(time)?;
+    let info = ask(link, node, ::redis::cmd("INFO")).await?;
     let mut get = ::redis::cmd("CONFIG");
     get.arg("GET").arg("save");
     // Many hosted servers let nobody ask; what INFO says is judged all the same.
-    let config = match ask(link, get, node).await {
-        Ok(config) => ::redis::from_redis_value(config)?,
+    let config = match ask(link, node, get).await {
+        Ok(config) => read(config)?,
         Err(_) => HashMap::new(),
     };
     Ok(Facts {
-        info: ::redis::from_redis_value(info)?,
+        info: read(info)?,
         config,
         clock: Clock {
             asked,
@@ -87,26 +76,6 @@ async fn facts(link: &Arc<Link>, node: Option<&(String, u16)>) -> RedisResult<Fa
             time: Duration::from_secs(seconds) + Duration::from_micros(micros),
         },
     })
-}
-
-async fn ask(link: &Arc<Link>, cmd: Cmd, node: Option<&(String, u16)>) -> RedisResult<Value> {
-    match (link.wire(), node) {
-        (Wire::Cluster(mut cluster), Some(node)) => ask_node(&mut cluster, cmd, node).await,
-        _ => link.send(&cmd).await,
-    }
-}
-
-/// Sends a command to one node of a cluster.
-pub(super) async fn ask_node(
-    cluster: &mut ClusterConnection,
-    cmd: Cmd,
-    (host, port): &(String, u16),
-) -> RedisResult<Value> {
-    let there = RoutingInfo::SingleNode(SingleNodeRoutingInfo::ByAddress {
-        host: host.clone(),
-        port: *port,
-    });
-    cluster.route_command(cmd, there).await?.extract_error()
 }
 
 fn judge(facts: &Facts, place: &str) -> Vec<Finding> {

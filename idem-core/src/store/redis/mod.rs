@@ -26,6 +26,7 @@ mod check;
 mod endpoint;
 mod fault;
 mod link;
+mod nodes;
 mod pool;
 mod reply;
 mod scan;

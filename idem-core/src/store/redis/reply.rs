@@ -300,3 +300,74 @@ impl TryFrom<Reply> for RefuseReply {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reply of this kind, with the rest of its bytes.
+    fn bytes(kind: u8, rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![kind, 0, 0, 0, 0, 0, 0, 9];
+        bytes.extend_from_slice(rest);
+        bytes
+    }
+
+    fn kind_of_error<T: std::fmt::Debug>(result: Result<T, StoreError>) -> StoreErrorKind {
+        result.unwrap_err().kind()
+    }
+
+    // CASES N04
+    #[test]
+    fn a_kind_that_is_not_known_is_an_error() {
+        let known = b"CPSsFUXMTERBGKAVIOYZQNLD";
+        for kind in (0..=u8::MAX).filter(|kind| !known.contains(kind)) {
+            let decoded = decode(bytes(kind, &[]));
+            assert_eq!(kind_of_error(decoded), StoreErrorKind::Protocol, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_ends_too_early_is_an_error() {
+        for kind in *b"CPQV" {
+            let decoded = decode(bytes(kind, &[]));
+            assert_eq!(kind_of_error(decoded), StoreErrorKind::Protocol);
+        }
+        assert_eq!(
+            kind_of_error(decode(vec![b'K', 0])),
+            StoreErrorKind::Protocol
+        );
+        assert_eq!(kind_of_error(decode(Vec::new())), StoreErrorKind::Protocol);
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_behind_its_end_is_an_error() {
+        for kind in *b"sUXMTERBGKAIOYZNLD" {
+            let decoded = decode(bytes(kind, &[1]));
+            assert_eq!(kind_of_error(decoded), StoreErrorKind::Protocol);
+        }
+    }
+
+    // CASES N04
+    #[test]
+    fn the_reply_of_another_script_is_no_permission() {
+        let settled = || decode(bytes(b'K', &[])).unwrap();
+        assert!(settled().into_verb::<SettleReply>().is_ok());
+        let kinds = [
+            kind_of_error(settled().into_verb::<ClaimReply>()),
+            kind_of_error(settled().into_verb::<RenewReply>()),
+            kind_of_error(settled().into_verb::<IssueReply>()),
+            kind_of_error(settled().into_verb::<RefuseReply>()),
+            kind_of_error(settled().into_verb::<OperatorReply>()),
+        ];
+        assert_eq!(kinds, [StoreErrorKind::Protocol; 5]);
+    }
+
+    #[test]
+    fn a_result_may_be_empty_and_hold_any_bytes() {
+        for result in [&b""[..], b"\0\r\n$-1\r\n"] {
+            let answer = decode(bytes(b'S', result)).unwrap();
+            assert_eq!(answer.now, StoreTime::from_micros(9));
+            assert_eq!(answer.reply, Reply::Success(Some(Bytes::from(result))));
+        }
+    }
+}

@@ -2,20 +2,16 @@
 
 use std::sync::Arc;
 
-use ::redis::cluster_async::ClusterConnection;
-use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
-use ::redis::{Cmd, FromRedisValue, RedisResult, Value};
+use ::redis::RedisResult;
 
 use super::argv::Argv;
 use super::fault::misconfigured;
-use super::link::{Link, Wire};
+use super::link::Link;
+use super::nodes::{Node, ask, masters, read};
 use super::{RedisStore, peeked, script};
 use crate::error::StoreError;
 use crate::record::{Slot, StoreTime};
 use crate::store::{Answer, Answered, Cursor, Page, Scan};
-
-/// A node's address; empty where there is only one.
-type Node = (String, u16);
 
 /// Where to read on: a node, and the place in it that the node named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,11 +54,8 @@ impl RedisStore {
             })?),
         };
         let link = self.link().await?;
-        let (keys, next) = match link.wire() {
-            Wire::Node(_) => page_of_keys(&link, scan, None, place).await,
-            Wire::Cluster(cluster) => self.page_of_cluster(&link, cluster, scan, place).await,
-        }
-        .map_err(|error| self.failed(&link, error))?;
+        let keys = page_of_keys(&link, scan, place).await;
+        let (keys, next) = keys.map_err(|error| self.failed(&link, error))?;
         let entries = self.peek_all(&link, keys).await?;
         let now = entries.iter().map(|(_, answer)| answer.now).max();
         let entries = entries
@@ -80,33 +73,6 @@ impl RedisStore {
                 next: next.map(|place| place.write()),
             },
         })
-    }
-
-    async fn page_of_cluster(
-        &self,
-        link: &Link,
-        mut cluster: ClusterConnection,
-        scan: &Scan,
-        place: Option<Place>,
-    ) -> RedisResult<(Vec<String>, Option<Place>)> {
-        let masters = masters(&mut cluster).await?;
-        let node_of = |place: &Place| place.node.clone().unwrap_or_default();
-        let begin = match &place {
-            // The node of the cursor, or the next one if it is gone.
-            Some(place) => masters.iter().position(|node| *node >= node_of(place)),
-            None => (!masters.is_empty()).then_some(0),
-        };
-        let Some(begin) = begin else {
-            return Ok((Vec::new(), None));
-        };
-        let node = masters[begin].clone();
-        let place = place.filter(|place| node_of(place) == node);
-        let (keys, next) = page_of_keys(link, scan, Some(node), place).await?;
-        let next = next.or_else(|| {
-            let node = Some(masters.get(begin + 1)?.clone());
-            Some(Place { node, cursor: 0 })
-        });
-        Ok((keys, next))
     }
 
     async fn peek_all(
@@ -131,30 +97,35 @@ impl RedisStore {
     }
 }
 
-/// The masters of a cluster, in the order of their addresses.
-pub(super) async fn masters(cluster: &mut ClusterConnection) -> RedisResult<Vec<Node>> {
-    let mut cmd = ::redis::cmd("CLUSTER");
-    cmd.arg("SLOTS");
-    let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::Random);
-    let answer = cluster.route_command(cmd, any).await?.extract_error()?;
-    let ranges = read::<Vec<Vec<Value>>>(answer)?;
-    let mut masters = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        // From, to, master, replicas…
-        let Some(Value::Array(master)) = range.into_iter().nth(2) else {
-            continue;
-        };
-        let mut master = master.into_iter();
-        if let (Some(host), Some(port)) = (master.next(), master.next()) {
-            masters.push((read::<String>(host)?, read::<u16>(port)?));
-        }
-    }
-    masters.sort();
-    masters.dedup();
-    Ok(masters)
+/// Some keys, and where to read on.
+async fn page_of_keys(
+    link: &Link,
+    scan: &Scan,
+    place: Option<Place>,
+) -> RedisResult<(Vec<String>, Option<Place>)> {
+    let Some(masters) = masters(link).await? else {
+        return keys_of_node(link, scan, None, place).await;
+    };
+    let node_of = |place: &Place| place.node.clone().unwrap_or_default();
+    let begin = match &place {
+        // The node of the cursor, or the next one if it is gone.
+        Some(place) => masters.iter().position(|node| *node >= node_of(place)),
+        None => (!masters.is_empty()).then_some(0),
+    };
+    let Some(begin) = begin else {
+        return Ok((Vec::new(), None));
+    };
+    let node = masters[begin].clone();
+    let place = place.filter(|place| node_of(place) == node);
+    let (keys, next) = keys_of_node(link, scan, Some(node), place).await?;
+    let next = next.or_else(|| {
+        let node = Some(masters.get(begin + 1)?.clone());
+        Some(Place { node, cursor: 0 })
+    });
+    Ok((keys, next))
 }
 
-async fn page_of_keys(
+async fn keys_of_node(
     link: &Link,
     scan: &Scan,
     node: Option<Node>,
@@ -167,32 +138,13 @@ async fn page_of_keys(
         .arg(pattern(&scan.prefix))
         .arg("COUNT")
         .arg(scan.page_size.max(1));
-    let answer = send_to(link, cmd, node.as_ref()).await?;
-    let (next, keys): (u64, Vec<Vec<u8>>) = read(answer)?;
+    let (next, keys): (u64, Vec<Vec<u8>>) = read(ask(link, node.as_ref(), cmd).await?)?;
     // Keys that are no text are none of ours, whatever they begin with.
     let keys = keys
         .into_iter()
         .filter_map(|key| String::from_utf8(key).ok());
     let next = (next != 0).then_some(Place { node, cursor: next });
     Ok((keys.collect(), next))
-}
-
-async fn send_to(link: &Link, cmd: Cmd, node: Option<&Node>) -> RedisResult<Value> {
-    match (link.wire(), node) {
-        (Wire::Cluster(mut cluster), Some((host, port))) => {
-            let there = SingleNodeRoutingInfo::ByAddress {
-                host: host.clone(),
-                port: *port,
-            };
-            let answer = cluster.route_command(cmd, RoutingInfo::SingleNode(there));
-            answer.await?.extract_error()
-        }
-        _ => link.send(&cmd).await,
-    }
-}
-
-fn read<T: FromRedisValue>(value: Value) -> RedisResult<T> {
-    Ok(::redis::from_redis_value(value)?)
 }
 
 /// A glob that matches exactly the keys that begin with `prefix`.

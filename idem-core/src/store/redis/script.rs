@@ -93,3 +93,40 @@ steps! {
     FORGET = ["expiry.lua", "forget.lua"], allow_oom: true;
     PEEK = ["expiry.lua", "peek.lua"], allow_oom: false;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CASES R03
+    #[test]
+    fn a_step_touches_its_one_key_and_no_other() {
+        for step in [
+            &CLAIM, &RENEW, &SETTLE, &ISSUE, &REFUSE, &RESOLVE, &FORGET, &PEEK,
+        ] {
+            let source = &step.source;
+            let code = source
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("--"));
+            let keys = code.filter(|line| line.contains("KEYS"));
+            assert_eq!(keys.collect::<Vec<_>>(), ["local key = KEYS[1]"]);
+            for call in source.split("call('").skip(1) {
+                let (command, arguments) = call.split_once('\'').unwrap();
+                let is_about_the_key = arguments.starts_with(", key");
+                let is_about_none = matches!(command, "TIME" | "PUBLISH");
+                assert!(is_about_the_key || is_about_none, "{command}{arguments}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_ends_or_keeps_an_attempt_gets_through_without_memory() {
+        for step in [&RENEW, &SETTLE, &RESOLVE, &FORGET] {
+            assert!(step.form(Dialect::Flags).1.starts_with(ALLOW_OOM));
+            assert!(step.form(Dialect::Plain).1.starts_with("--"));
+        }
+        for step in [&CLAIM, &ISSUE, &REFUSE, &PEEK] {
+            assert_eq!(step.form(Dialect::Flags).1, step.form(Dialect::Plain).1);
+        }
+    }
+}

@@ -168,3 +168,52 @@ fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(info: &str) -> Result<Dialect, StoreError> {
+        judge(Ok(Value::BulkString(info.as_bytes().to_vec())))
+    }
+
+    fn refusal(info: &str) -> (StoreErrorKind, String) {
+        let error = judged(info).unwrap_err();
+        (error.kind(), error.to_string())
+    }
+
+    // CASES R05
+    #[test]
+    fn a_server_older_than_6_2_is_a_matter_of_set_up() {
+        for version in ["6.0.16", "5.0.14", "2.8.4"] {
+            let (kind, told) = refusal(&format!("redis_version:{version}\r\nrole:master\r\n"));
+            assert_eq!(kind, StoreErrorKind::Misconfigured);
+            assert!(told.contains(version) && told.contains("6.2"), "{told}");
+        }
+    }
+
+    #[test]
+    fn scripts_have_flags_from_version_7_on() {
+        let of = |version| judged(&format!("redis_version:{version}\r\nrole:master\r\n"));
+        assert_eq!(of("6.2.14").unwrap(), Dialect::Plain);
+        assert_eq!(of("7.0.15").unwrap(), Dialect::Flags);
+        assert_eq!(of("10.0.0").unwrap(), Dialect::Flags);
+    }
+
+    #[test]
+    fn a_server_that_can_not_write_now_is_refused() {
+        let (kind, told) = refusal("redis_version:7.0.15\r\nloading:1\r\n");
+        assert_eq!(kind, StoreErrorKind::Refused);
+        assert!(told.contains("loading"), "{told}");
+        let (kind, told) = refusal("redis_version:7.0.15\r\nrole:slave\r\n");
+        assert_eq!(kind, StoreErrorKind::Refused);
+        assert!(told.contains("replica"), "{told}");
+    }
+
+    #[test]
+    fn a_server_that_tells_nothing_of_itself_is_not_trusted() {
+        for info in ["", "redis_version:new\r\n", "HTTP/1.1 400 Bad Request\r\n"] {
+            assert_eq!(refusal(info).0, StoreErrorKind::Protocol, "{info}");
+        }
+    }
+}
