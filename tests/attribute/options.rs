@@ -342,10 +342,7 @@ async fn times_are_what_was_written() {
         let left = idem.peek(&key("times")).await.unwrap().unwrap().expires_in;
         // Stores expire in whole milliseconds, rounded up.
         let longest = SHORT + Duration::from_millis(1);
-        assert!(
-            left > SHORT - Duration::from_secs(5) && left <= longest,
-            "{left:?}"
-        );
+        assert!(left > SHORT / 2 && left <= longest, "{left:?}");
     })
     .await;
 }

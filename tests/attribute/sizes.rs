@@ -34,7 +34,8 @@ async fn guarded(large: Large) -> Result<u32, Error> {
 
 #[idempotent(prefix = "large:detached", key = "large.order_no", engine = *ENGINE, detach = true)]
 async fn detached(large: Large) -> Result<u32, Error> {
-    plain(large).await
+    tokio::task::yield_now().await;
+    Ok(large.payload.iter().map(|byte| u32::from(*byte)).sum())
 }
 
 // M13

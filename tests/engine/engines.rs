@@ -64,8 +64,8 @@ async fn hashed_keys_show_no_value_and_are_found_again() {
     }
 }
 
-fn payload(amount: u32) -> Option<Fingerprint> {
-    Some(Fingerprint::of(&amount).unwrap())
+fn payload(amount: u32) -> Fingerprint {
+    Fingerprint::of(&amount).unwrap()
 }
 
 async fn pays(rig: &Rig, policy: Policy, amount: u32, held: Option<&Held>) -> Result<u32, Error> {
@@ -77,7 +77,7 @@ async fn pays(rig: &Rig, policy: Policy, amount: u32, held: Option<&Held>) -> Re
     };
     let results = Results::stored();
     rig.idem
-        .run_with(key(), policy, results, payload(amount), body)
+        .run_with(key(), policy, results, Some(payload(amount)), body)
         .await
 }
 
@@ -119,7 +119,7 @@ async fn another_payload_is_refused_after_a_failure_and_an_abandon() {
         key(),
         Policy::new(),
         Results::stored(),
-        payload(1),
+        Some(payload(1)),
         async || Err::<u32, _>(failure()),
     );
     assert!(is_failure(&failed.await));
@@ -147,23 +147,20 @@ async fn another_payload_is_refused_while_it_waits() {
     let forgets = Policy::new().forget();
     let first = rig.hold(forgets, &held).await;
     let (waiting, bodies) = (rig.clone(), Bodies::default());
-    let counted = bodies.clone();
-    let waiter = tokio::spawn(async move {
+    let call = tokio::spawn(async move {
         // The first one has no payload, which matches any.
-        let body = async || Ok::<_, Error>(counted.add());
+        let body = async || Ok::<_, Error>(bodies.add());
         waiting
             .idem
-            .run_with(key(), waits, Results::stored(), payload(2), body)
+            .run_with(key(), waits, Results::stored(), Some(payload(2)), body)
             .await
     });
     rig.store.until_calls(Verb::Claim, 3).await;
-    let other = Held::new();
     held.release();
     assert_eq!(first.await.unwrap().unwrap(), 1);
     // Whoever comes first has the key; the other one is told.
     let second = pays(&rig, Policy::new(), 3, None).await;
-    drop(other);
-    let waited = waiter.await.unwrap();
+    let waited = call.await.unwrap();
     assert_ne!(
         is_mismatch(&second),
         is_mismatch(&waited),
@@ -194,7 +191,7 @@ async fn times_that_can_not_be_kept_are_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_record_lives_as_long_as_it_was_told() {
     let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
-    let ten_minutes = Policy::new().expire(Duration::from_secs(600));
+    let ten_minutes = Policy::new().expire(Duration::from_mins(10));
     let first = rig.hold(ten_minutes, &held).await;
     // Past its checkpoint at hold: the time of doubt, seven days.
     let days = rig.record().await.unwrap().expires_in.as_secs() / 86400;
@@ -203,7 +200,7 @@ async fn a_record_lives_as_long_as_it_was_told() {
     first.await.unwrap().unwrap();
     assert_eq!(
         rig.record().await.unwrap().expires_in,
-        Duration::from_secs(600)
+        Duration::from_mins(10)
     );
     // E13: a duplicate prolongs nothing.
     rig.clock.advance(Duration::from_secs(599));

@@ -61,7 +61,6 @@ async fn falsy_results_come_back_as_they_were() {
 
 // S01, S04
 #[tokio::test]
-#[expect(clippy::option_option, reason = "what JSON can not tell apart")]
 async fn results_that_would_come_back_changed_are_not_stored() {
     is_not_stored(Rig::new(), Some(None::<u8>) as Option<Option<u8>>).await;
     is_not_stored(Rig::new(), Some(())).await;
@@ -159,19 +158,21 @@ async fn an_error_is_replayed_where_that_was_asked_for_and_run_again_otherwise()
     }
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+struct Long(String);
+
+impl From<Error> for Long {
+    fn from(error: Error) -> Self {
+        Self(error.code().to_owned())
+    }
+}
+
 #[tokio::test]
 async fn an_error_that_can_not_be_stored_is_no_final_one_and_leaves_the_outcome_unknown() {
     let (rig, bodies) = (
         Rig::with(|builder| builder.max_result_bytes(1)),
         Bodies::default(),
     );
-    #[derive(Debug, Serialize, Deserialize)]
-    struct Long(String);
-    impl From<Error> for Long {
-        fn from(error: Error) -> Self {
-            Self(error.code().to_owned())
-        }
-    }
     let results = Results::<u32, Long>::stored()
         .replay_errors()
         .on_error(OnError::Replay);

@@ -350,10 +350,6 @@ macro_rules! verbs {
     };
 }
 
-#[expect(
-    clippy::clone_on_copy,
-    reason = "some operations are Copy, the others are not"
-)]
 impl<S: Store> Store for Faulty<S> {
     verbs! {
         claim, Claim(Claim) -> ClaimReply;
