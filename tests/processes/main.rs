@@ -7,3 +7,4 @@ mod leftovers;
 mod recovery;
 mod scene;
 mod storm;
+mod waiting;
