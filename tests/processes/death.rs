@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use idem_tests::proxy::{Proxy, Then};
 
-use crate::scene::{Answer, LEASE, LONG_LEASE, Payer, SOON, Scene};
+use crate::scene::{Answer, Call, LEASE, LONG_LEASE, Payer, SOON, Scene};
 
 /// What a busy machine may add to a lease.
 const SLACK: Duration = Duration::from_secs(2);
@@ -215,4 +215,91 @@ fn an_owner_that_stood_still_before_its_checkpoint_cannot_pass_it() {
     assert_eq!(owner.answer(late).said(), "lease_lost");
     assert_eq!(scene.ledger.effects("hold:marked"), 1);
     assert!(owner.count("lease_lost") >= 1);
+}
+
+// E02
+#[test]
+fn an_owner_that_stood_still_after_its_checkpoint_still_settles_at_hold() {
+    let scene = Scene::new();
+    let [owner, heir] = [scene.payer(), scene.payer()];
+    let late = owner.begin("hold", "effect,say:here,park:end");
+    owner.at("here");
+    owner.freeze();
+    assert_eq!(heir.insist("hold", "effect", "-").said(), "outcome_unknown");
+    owner.thaw();
+    owner.open("end");
+    let answer = owner.answer(late);
+    assert_eq!(answer.said(), "executed");
+    let again = heir.call("hold", "effect");
+    assert_eq!(again.said(), "replayed");
+    assert_eq!(again.receipt(), answer.receipt());
+    assert_eq!(scene.ledger.effects("hold"), 1);
+}
+
+// E15, N40
+#[test]
+fn an_owner_that_stood_still_gets_what_a_recovery_found_out() {
+    let scene = Scene::new();
+    let [owner, heir] = [scene.payer(), scene.payer()];
+    let late = owner.begin("hold:recover", "effect,say:here,park:end");
+    owner.at("here");
+    owner.freeze();
+    let winner = heir.insist("hold:recover", "effect", "done");
+    assert_eq!(winner.said(), "recovered");
+    owner.thaw();
+    owner.open("end");
+    let late = owner.answer(late);
+    match late.said() {
+        "lease_lost" => {}
+        _ => assert_eq!(late.receipt(), winner.receipt()),
+    }
+    assert_eq!(
+        heir.call("hold:recover", "effect").receipt(),
+        winner.receipt()
+    );
+    assert_eq!(scene.ledger.effects("hold:recover"), 1);
+}
+
+/// Drops or drains away a body of a long lease: the next caller does not wait for its end.
+fn left(function: &str, plan: &str, leave: impl Fn(&Payer, Call)) -> (Scene, Answer) {
+    let scene = Scene::new();
+    let [owner, heir] = [(); 2].map(|()| scene.patient_payer());
+    let call = owner.begin(function, &format!("{plan},say:here,park:never"));
+    owner.at("here");
+    leave(&owner, call);
+    let answer = heir.insist(function, "checkpoint,effect", "-");
+    let kept = LONG_LEASE / 2;
+    assert!(answer.took < kept, "{answer:?}");
+    (scene, answer)
+}
+
+const LEFT: [(&str, &str, &str); 4] = [
+    ("hold", "effect", "outcome_unknown"),
+    ("hold:marked", "-", "executed"),
+    ("hold:marked", "checkpoint,effect", "outcome_unknown"),
+    ("rerun", "-", "executed"),
+];
+
+// X01
+#[test]
+fn a_body_that_is_dropped_says_so_to_the_other_processes_at_once() {
+    for (function, plan, said) in LEFT {
+        let (scene, answer) = left(function, plan, Payer::drop);
+        assert_eq!(answer.said(), said, "{function} after {plan}");
+        assert_eq!(scene.ledger.effects(function), 1, "{function} after {plan}");
+    }
+}
+
+// O09
+#[test]
+fn a_process_that_goes_down_says_so_to_the_other_processes_at_once() {
+    for (function, plan, said) in LEFT {
+        let (scene, answer) = left(function, plan, |owner, call| {
+            let drained = owner.line(owner.tell("drain", "100"));
+            assert_eq!(drained, "1");
+            assert_eq!(owner.answer(call).said(), "lease_lost");
+        });
+        assert_eq!(answer.said(), said, "{function} after {plan}");
+        assert_eq!(scene.ledger.effects(function), 1, "{function} after {plan}");
+    }
 }

@@ -7,4 +7,5 @@ mod leftovers;
 mod recovery;
 mod scene;
 mod storm;
+mod topology;
 mod waiting;

@@ -142,6 +142,6 @@ fn a_takeover_that_was_given_up_before_its_body_leaves_the_doubt_behind() {
 
 fn by_proxy(death: &Death) -> (Proxy, Payer) {
     let proxy = Proxy::start(death.scene.server.address()).unwrap();
-    let heir = death.scene.patient_payer(&proxy.url());
+    let heir = death.scene.patient_payer_by(&proxy.url());
     (proxy, heir)
 }

@@ -7,8 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use idem_tests::cluster::Cluster;
 use idem_tests::process::Worker;
 use idem_tests::redis::{RedisOptions, RedisServer};
+use idem_tests::sentinel::Sentinels;
 use idem_tests::wait::{need, until};
 use tempfile::TempDir;
 
@@ -24,10 +26,12 @@ pub(crate) const LIMIT: Duration = Duration::from_secs(2);
 
 pub(crate) const ORDER: &str = "A-1";
 
-/// A server and a ledger.
-pub(crate) struct Scene {
-    pub(crate) server: RedisServer,
+/// One server, or a group of them, and a ledger.
+pub(crate) struct Scene<S = RedisServer> {
+    pub(crate) server: S,
     pub(crate) ledger: Ledger,
+    /// As [`Payer::start`] takes it.
+    url: String,
 }
 
 impl Scene {
@@ -36,20 +40,12 @@ impl Scene {
     }
 
     pub(crate) fn over(options: RedisOptions) -> Self {
+        let server = RedisServer::start(options).unwrap();
         Self {
-            server: RedisServer::start(options).unwrap(),
+            url: server.url(),
+            server,
             ledger: Ledger::new(),
         }
-    }
-
-    /// A process with the shortest lease.
-    pub(crate) fn payer(&self) -> Payer {
-        Payer::start(&self.server.url(), &self.ledger, LEASE, LIMIT)
-    }
-
-    /// A process with a long lease, that comes by `url`.
-    pub(crate) fn patient_payer(&self, url: &str) -> Payer {
-        Payer::start(url, &self.ledger, LONG_LEASE, LIMIT)
     }
 
     /// How long the record of [`ORDER`] still has; None if there is none.
@@ -58,6 +54,45 @@ impl Scene {
         let millis: i64 = self.server.cli(&["PTTL", &key]).unwrap().parse().unwrap();
         assert_ne!(millis, -1, "{key} never expires");
         u64::try_from(millis).ok().map(Duration::from_millis)
+    }
+}
+
+impl Scene<Cluster> {
+    pub(crate) fn cluster() -> Self {
+        let server = Cluster::start(&RedisOptions::new()).unwrap();
+        Self {
+            url: format!("cluster:{}", server.urls().join(",")),
+            server,
+            ledger: Ledger::new(),
+        }
+    }
+}
+
+impl Scene<Sentinels> {
+    pub(crate) fn sentinels() -> Self {
+        let server = Sentinels::start(&RedisOptions::new()).unwrap();
+        Self {
+            url: format!("sentinel:{}", server.urls().join(",")),
+            server,
+            ledger: Ledger::new(),
+        }
+    }
+}
+
+impl<S> Scene<S> {
+    /// A process with the shortest lease.
+    pub(crate) fn payer(&self) -> Payer {
+        Payer::start(&self.url, &self.ledger, LEASE, LIMIT)
+    }
+
+    /// A process with a long lease.
+    pub(crate) fn patient_payer(&self) -> Payer {
+        self.patient_payer_by(&self.url)
+    }
+
+    /// A process with a long lease that comes by another way.
+    pub(crate) fn patient_payer_by(&self, url: &str) -> Payer {
+        Payer::start(url, &self.ledger, LONG_LEASE, LIMIT)
     }
 }
 
@@ -97,7 +132,11 @@ impl Ledger {
 
     /// For [`ORDER`]: how often the effect happened.
     pub(crate) fn effects(&self, function: &str) -> usize {
-        self.count("effect", function, ORDER)
+        self.effects_for(function, ORDER)
+    }
+
+    pub(crate) fn effects_for(&self, function: &str, order: &str) -> usize {
+        self.count("effect", function, order)
     }
 
     /// For [`ORDER`]: how often a recovery was asked.
@@ -162,7 +201,8 @@ impl Answer {
 }
 
 impl Payer {
-    /// Starts a process and waits until it is connected.
+    /// Starts a process and waits until it is connected. The URL is that of a server, or
+    /// `cluster:` or `sentinel:` and a list.
     pub(crate) fn start(url: &str, ledger: &Ledger, lease: Duration, limit: Duration) -> Self {
         let payer = Self::launch(url, ledger, lease, limit);
         assert_eq!(payer.worker.hear(SOON).unwrap(), "ready");
@@ -230,9 +270,19 @@ impl Payer {
 
     /// Calls again for as long as a live attempt is in the way.
     pub(crate) fn insist(&self, function: &str, plan: &str, recovery: &str) -> Answer {
+        self.insist_for(ORDER, function, plan, recovery)
+    }
+
+    pub(crate) fn insist_for(
+        &self,
+        order: &str,
+        function: &str,
+        plan: &str,
+        recovery: &str,
+    ) -> Answer {
         let deadline = Instant::now() + SOON;
         loop {
-            let answer = self.call_or_ask(function, plan, recovery);
+            let answer = self.answer(self.begin_for(order, function, plan, recovery));
             if answer.said() != "in_progress" || Instant::now() > deadline {
                 return answer;
             }

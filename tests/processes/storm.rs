@@ -7,7 +7,7 @@ use crate::scene::{LONG_LEASE, Payer, SOON, Scene};
 
 const ROUNDS: usize = 200;
 const PROCESSES: usize = 4;
-const TASKS: usize = 125;
+pub(crate) const TASKS: usize = 125;
 
 /// What came of many calls: outcomes by number, and other figures.
 pub(crate) struct Tally(HashMap<String, String>);
@@ -35,7 +35,7 @@ impl Tally {
 }
 
 /// One storm: every task of every process calls at the same moment.
-fn storm(payers: &[Payer], function: &str, order: &str) -> Vec<Tally> {
+pub(crate) fn storm(payers: &[Payer], function: &str, order: &str) -> Vec<Tally> {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap();
@@ -51,8 +51,21 @@ fn storm(payers: &[Payer], function: &str, order: &str) -> Vec<Tally> {
         .collect()
 }
 
-fn sum(tallies: &[Tally], name: &str) -> usize {
+pub(crate) fn sum(tallies: &[Tally], name: &str) -> usize {
     tallies.iter().map(|tally| tally.get(name)).sum()
+}
+
+/// One of `calls` ran the body; the others have its result, or were told that it runs.
+pub(crate) fn assert_one_ran(tallies: &[Tally], function: &str, calls: usize) {
+    assert_eq!(sum(tallies, "executed"), 1);
+    let given = sum(tallies, "replayed") + sum(tallies, "waited");
+    let refused = match function {
+        "wait" => 0,
+        _ => sum(tallies, "in_progress"),
+    };
+    assert_eq!(given + refused, calls - 1);
+    let receipts: HashSet<_> = tallies.iter().filter_map(Tally::receipt).collect();
+    assert_eq!(receipts.len(), 1, "one result for all");
 }
 
 // C01, C02
@@ -66,18 +79,9 @@ fn of_500_tasks_in_4_processes_one_runs_the_body_and_the_others_get_a_clean_answ
         let function = ["hold", "wait"][round % 2];
         let order = format!("round-{round}");
         let tallies = storm(&payers, function, &order);
+        assert_one_ran(&tallies, function, PROCESSES * TASKS);
         let runs = scene.ledger.count("run", function, &order);
         assert_eq!(runs, 1, "round {round}");
-        assert_eq!(sum(&tallies, "executed"), 1, "round {round}");
-        let given = sum(&tallies, "replayed") + sum(&tallies, "waited");
-        let refused = if function == "wait" {
-            0
-        } else {
-            sum(&tallies, "in_progress")
-        };
-        assert_eq!(given + refused, PROCESSES * TASKS - 1, "round {round}");
-        let receipts: HashSet<_> = tallies.iter().filter_map(Tally::receipt).collect();
-        assert_eq!(receipts.len(), 1, "round {round}: one result for all");
     }
     assert_eq!(scene.ledger.doubles("effect"), 0);
 }

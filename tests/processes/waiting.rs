@@ -46,7 +46,7 @@ fn a_waiter_in_another_process_is_woken_by_the_end_and_not_by_its_own_clock() {
 /// From the moment at which the body may end until its waiter has the result.
 fn woken_after() -> Duration {
     let scene = Scene::new();
-    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
+    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer());
     let call = begun(&owner, "wait", "effect");
     let waits = waiter.begin("wait", "effect");
     owner.sees("wait", "awaited");
@@ -65,7 +65,7 @@ fn woken_after() -> Duration {
 #[test]
 fn a_waiter_whose_patience_ends_before_the_body_is_told_that_it_runs() {
     let scene = Scene::new();
-    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
+    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer());
     let call = begun(&owner, "wait:short", "effect");
     let refused = waiter.call("wait:short", "effect");
     assert_eq!(refused.said(), "in_progress");
@@ -91,8 +91,8 @@ fn assert_one_took_over(scene: &Scene, function: &str, tallies: &[Tally; 2], cal
 #[test]
 fn when_the_body_fails_one_waiter_runs_it_and_the_others_go_on_waiting() {
     let scene = Scene::new();
-    let owner = scene.patient_payer(&scene.server.url());
-    let waiters = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
+    let owner = scene.patient_payer();
+    let waiters = [(); 2].map(|()| scene.patient_payer());
     let call = begun(&owner, "wait", "fail");
     let crowds = waiters.each_ref().map(|payer| crowd(payer, "wait", 20));
     listened_to(&scene);
@@ -136,22 +136,21 @@ fn when_the_owner_is_killed_no_waiter_runs_the_body_at_hold() {
 #[test]
 fn a_hundred_waiters_do_not_slow_the_other_keys() {
     let scene = Scene::new();
-    let [owner, payer] = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
-    let load = |order| {
+    let [owner, payer] = [(); 2].map(|()| scene.patient_payer());
+    let load = |order: &str| {
         let call = payer.tell("load", &format!("hold {order} effect 4 400"));
         Duration::from_micros(tally(&payer, call).get("p99").try_into().unwrap())
     };
     load("warm");
-    let alone = load("alone");
+    let alone = (0..3).map(|round| load(&format!("alone-{round}"))).min();
     let call = begun(&owner, "wait", "effect");
     let waiters = crowd(&payer, "wait", 100);
     listened_to(&scene);
-    let beside = load("beside");
+    let beside = (0..3).map(|round| load(&format!("beside-{round}"))).min();
+    // The best of three rounds: a busy machine slows any one of them.
     println!("p99 of other keys: {alone:?} alone, {beside:?} beside 100 waiters");
-    assert!(
-        beside < alone * 4 + Duration::from_millis(50),
-        "{alone:?} and {beside:?}"
-    );
+    let bound = alone.unwrap() * 4 + Duration::from_millis(20);
+    assert!(beside.unwrap() < bound, "{alone:?} and {beside:?}");
     owner.open("on");
     let receipt = owner.answer(call);
     let waiters = tally(&payer, waiters);
@@ -164,7 +163,7 @@ fn a_hundred_waiters_do_not_slow_the_other_keys() {
 fn a_thousand_waiters_of_one_process_ask_the_server_once_a_second() {
     const WAITERS: u64 = 1000;
     let scene = Scene::new();
-    let [owner, payer] = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
+    let [owner, payer] = [(); 2].map(|()| scene.patient_payer());
     let call = begun(&owner, "wait", "effect");
     let before = scene.server.calls("evalsha").unwrap();
     let waiters = crowd(&payer, "wait", WAITERS.try_into().unwrap());

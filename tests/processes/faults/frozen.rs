@@ -35,7 +35,7 @@ fn while_the_server_stands_still_each_call_fails_within_the_limit_also_the_hundr
 #[test]
 fn a_hundred_calls_at_once_fail_within_the_default_limit() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     assert_eq!(payer.call("brief", "-").said(), "executed");
     scene.server.freeze().unwrap();
     let tally = payer.tell("load", "hold order effect 100 100");
@@ -50,7 +50,7 @@ fn a_hundred_calls_at_once_fail_within_the_default_limit() {
 #[test]
 fn after_the_server_goes_on_no_key_is_held_for_a_caller_who_left() {
     let scene = Scene::new();
-    let [payer, other] = [(); 2].map(|()| scene.patient_payer(&scene.server.url()));
+    let [payer, other] = [(); 2].map(|()| scene.patient_payer());
     assert_eq!(payer.call("brief", "-").said(), "executed");
     scene.server.freeze().unwrap();
     assert_eq!(payer.call("hold", "effect").said(), "store");
@@ -69,8 +69,8 @@ fn after_the_server_goes_on_no_key_is_held_for_a_caller_who_left() {
 fn claims_that_were_dropped_while_the_server_stood_still_hold_nothing() {
     let scene = Scene::new();
     let proxy = Proxy::start(scene.server.address()).unwrap();
-    let payer = scene.patient_payer(&proxy.url());
-    let other = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer_by(&proxy.url());
+    let other = scene.patient_payer();
     assert_eq!(payer.call("brief", "-").said(), "executed");
     let before = proxy.commands_called("EVALSHA");
     scene.server.freeze().unwrap();
@@ -102,7 +102,7 @@ fn claims_that_were_dropped_while_the_server_stood_still_hold_nothing() {
 #[test]
 fn a_body_that_ends_while_the_server_stands_still_is_settled_later() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let call = payer.begin("hold", "effect,say:here,park:on");
     payer.at("here");
     scene.server.freeze().unwrap();

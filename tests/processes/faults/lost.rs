@@ -19,7 +19,7 @@ impl Wire {
     fn new() -> Self {
         let scene = Scene::new();
         let proxy = Proxy::start(scene.server.address()).unwrap();
-        let payer = scene.patient_payer(&proxy.url());
+        let payer = scene.patient_payer_by(&proxy.url());
         let other = scene.payer();
         // Whatever a connection asks when it is new has been asked.
         assert_eq!(payer.call("brief", "-").said(), "executed");

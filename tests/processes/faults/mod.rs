@@ -1,5 +1,6 @@
 //! What a server, and the wire to it, can do to a guarded call.
 
+mod apart;
 mod frozen;
 mod lost;
 mod refusing;

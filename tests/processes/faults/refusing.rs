@@ -13,7 +13,7 @@ const ROOMY: &[&str] = &["CONFIG", "SET", "maxmemory", "0"];
 #[test]
 fn out_of_memory_no_body_begins_and_what_is_done_is_still_replayed() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let first = payer.call("rerun", "effect");
     assert_eq!(first.said(), "executed");
     scene.server.cli(FULL).unwrap();
@@ -31,7 +31,7 @@ fn out_of_memory_no_body_begins_and_what_is_done_is_still_replayed() {
 fn out_of_memory_a_body_that_has_begun_passes_its_checkpoint_and_settles() {
     for plan in ["effect", "fail"] {
         let scene = Scene::new();
-        let payer = scene.patient_payer(&scene.server.url());
+        let payer = scene.patient_payer();
         let call = payer.begin(
             "hold:marked",
             &format!("say:here,park:on,checkpoint,{plan}"),
@@ -63,7 +63,7 @@ fn promote(scene: &Scene) {
 #[test]
 fn a_server_that_became_a_replica_begins_nothing_until_it_is_master_again() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     assert_eq!(payer.call("rerun", "effect").said(), "executed");
     demote(&scene);
     for _ in 0..5 {
@@ -78,7 +78,7 @@ fn a_server_that_became_a_replica_begins_nothing_until_it_is_master_again() {
 #[test]
 fn a_body_over_which_its_server_became_a_replica_is_settled_when_it_is_master_again() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let call = payer.begin("hold", "effect,say:here,park:on");
     payer.at("here");
     demote(&scene);
@@ -101,7 +101,7 @@ fn a_wrong_password_is_a_typed_error_at_the_start() {
     let none = format!("redis://{}/", scene.server.address());
     let complaint = Payer::fail(&none, &Ledger::new());
     assert!(complaint.starts_with("failed store "), "{complaint}");
-    let right = scene.patient_payer(&scene.server.url());
+    let right = scene.patient_payer();
     assert_eq!(right.call("hold", "effect").said(), "executed");
 }
 
@@ -121,7 +121,7 @@ const MUTE: &str = "~idem:* +@all resetchannels";
 fn a_user_without_channels_settles_and_its_waiters_look_now_and_then() {
     let scene = Scene::over(RedisOptions::new().user("mute", "secret", MUTE));
     let url = scene.server.url_as("mute", "secret");
-    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer(&url));
+    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer_by(&url));
     let call = owner.begin("wait", "effect,say:here,park:on");
     owner.at("here");
     let waiting = waiter.begin("wait", "effect");

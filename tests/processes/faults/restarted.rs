@@ -15,7 +15,7 @@ fn persistent() -> Scene {
 #[test]
 fn the_next_call_after_the_server_is_back_works() {
     let scene = persistent();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let first = payer.call("hold", "effect");
     assert_eq!(first.said(), "executed");
     scene.server.kill().unwrap();
@@ -35,7 +35,7 @@ fn the_next_call_after_the_server_is_back_works() {
 #[test]
 fn a_server_that_was_killed_and_is_back_before_the_next_call_is_not_noticed() {
     let scene = persistent();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     assert_eq!(payer.call("hold", "effect").said(), "executed");
     scene.server.restart().unwrap();
     assert_eq!(payer.call("hold", "effect").said(), "replayed");
@@ -45,7 +45,7 @@ fn a_server_that_was_killed_and_is_back_before_the_next_call_is_not_noticed() {
 #[test]
 fn a_body_over_which_the_server_restarted_settles_its_record() {
     let scene = persistent();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let call = payer.begin("hold", "effect,say:here,park:on");
     payer.at("here");
     scene.server.restart().unwrap();
@@ -61,7 +61,7 @@ fn a_body_over_which_the_server_restarted_settles_its_record() {
 #[test]
 fn a_body_over_which_all_records_vanished_settles_anew_and_says_so() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let call = payer.begin("hold", "effect,say:here,park:on");
     payer.at("here");
     scene.server.restart_empty().unwrap();
@@ -106,7 +106,7 @@ fn a_heartbeat_writes_a_vanished_record_anew() {
 #[test]
 fn with_the_server_down_a_function_that_may_run_unguarded_does_and_is_settled_later() {
     let scene = persistent();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     assert_eq!(payer.call("brief", "-").said(), "executed");
     scene.server.kill().unwrap();
     let refused = payer.call("hold", "effect");
@@ -124,7 +124,7 @@ fn with_the_server_down_a_function_that_may_run_unguarded_does_and_is_settled_la
 #[test]
 fn scripts_that_are_flushed_under_load_are_not_noticed() {
     let scene = Scene::new();
-    let payer = scene.patient_payer(&scene.server.url());
+    let payer = scene.patient_payer();
     let load = payer.tell("load", "hold order effect 32 3000");
     let mut flushes = 0;
     until("the end of the load", SOON * 2, || {

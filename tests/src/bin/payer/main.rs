@@ -1,7 +1,7 @@
 //! One process of a service whose functions are guarded: told by lines on stdin what to call, it
 //! says by lines on stdout what came of each call. `processes/payer.rs` is its other end.
 //!
-//! Arguments: the store's URL, the ledger's file, the lease and the limit of a store call in
+//! Arguments: the store's URL (or `cluster:` or `sentinel:` and a list of URLs), the ledger's file, the lease and the limit of a store call in
 //! milliseconds. It says `ready`, or `failed` and why; then, for
 //!
 //! | line | its answer, `ID` first |
@@ -11,6 +11,7 @@
 //! | `load ID FUNCTION ORDER PLAN TASKS CALLS` | the same, for orders numbered from 0 |
 //! | `drop ID` | `dropped` instead of the call's own, unless that was given before |
 //! | `open GATE` | none: bodies parked there go on |
+//! | `drain ID MILLIS` | how many bodies had to be stopped |
 //! | `counts ID` | what the engine counted |
 //! | `look ID FUNCTION ORDER` | the record's status, or `awaited` (live, and somebody waits), `abandoned`, `absent` |
 
@@ -25,7 +26,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use idem_core::{Idempotency, Key, Outcome, RedisStore, observe};
+use idem_core::store::redis::RedisBuilder;
+use idem_core::{Idempotency, Key, Outcome, RedisStore, StoreError, observe};
+use idem_tests::sentinel::MASTER;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::JoinHandle;
 
@@ -53,12 +56,23 @@ async fn engine(
     lease: Duration,
     limit: Duration,
 ) -> Result<Idempotency, idem_core::Error> {
-    let engine = Idempotency::builder(RedisStore::connect(url).await?)
+    let engine = Idempotency::builder(store(url).await?)
         .lease(lease)
         .limit(limit)
         .build()?;
     engine.install()?;
     Ok(engine)
+}
+
+/// One server, or `cluster:` or `sentinel:` and a list.
+async fn store(url: &str) -> Result<RedisStore, StoreError> {
+    match url.split_once(':') {
+        Some(("cluster", nodes)) => RedisBuilder::cluster(nodes.split(',')),
+        Some(("sentinel", watchers)) => RedisBuilder::sentinel(MASTER, watchers.split(',')),
+        _ => RedisBuilder::server(url),
+    }
+    .connect()
+    .await
 }
 
 async fn serve(engine: &Arc<Idempotency>) -> Result<()> {
@@ -98,6 +112,11 @@ fn obey(
             tokio::spawn(drop_call(id.to_owned(), task));
         }
         ["open", gate] => plan::open(gate),
+        ["drain", id, millis] => {
+            let (id, timeout) = (id.to_owned(), self::millis(millis)?);
+            let engine = Arc::clone(engine);
+            tokio::spawn(async move { println!("{id} {}", engine.drain(timeout).await) });
+        }
         ["counts", id] => println!("{id} {:?}", engine.counts()),
         ["look", id, function, order] => {
             tokio::spawn(look(
