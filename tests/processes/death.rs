@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use idem_tests::proxy::{Proxy, Then};
 
-use crate::scene::{Answer, Call, LEASE, LONG_LEASE, Payer, SOON, Scene};
+use crate::payer::{Answer, Call, Payer};
+use crate::scene::{LEASE, LONG_LEASE, SOON, Scene};
 
 /// What a busy machine may add to a lease.
 const SLACK: Duration = Duration::from_secs(2);

@@ -3,7 +3,9 @@
 
 mod death;
 mod faults;
+mod ledger;
 mod leftovers;
+mod payer;
 mod recovery;
 mod scene;
 mod storm;

@@ -4,7 +4,8 @@ use idem_tests::proxy::{Proxy, Then};
 use idem_tests::wait::{need, until};
 
 use crate::death::{Death, assert_final};
-use crate::scene::{Call, Payer, SOON};
+use crate::payer::{Call, Payer};
+use crate::scene::SOON;
 
 const DOUBTFUL: [(&str, &str); 4] = [
     ("hold:recover", "effect"),

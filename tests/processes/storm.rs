@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use crate::scene::{LONG_LEASE, Payer, SOON, Scene};
+use crate::payer::Payer;
+use crate::scene::{LONG_LEASE, SOON, Scene};
 
 const ROUNDS: usize = 200;
 const PROCESSES: usize = 4;

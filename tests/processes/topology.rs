@@ -3,7 +3,8 @@
 mod cluster;
 mod sentinel;
 
-use crate::scene::{Answer, Payer, Scene};
+use crate::payer::{Answer, Payer};
+use crate::scene::Scene;
 use crate::storm::{TASKS, assert_one_ran, storm};
 
 /// How an attempt that was killed is treated: the function, what its body did before, what a

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use idem_tests::wait::{need, until};
 
-use crate::scene::{Call, LEASE, ORDER, Payer, SOON, Scene};
+use crate::payer::{Call, Payer};
+use crate::scene::{LEASE, ORDER, SOON, Scene};
 use crate::storm::Tally;
 
 /// `count` callers of one process that all wait for the body of [`ORDER`].

@@ -5,7 +5,8 @@ use std::time::Instant;
 use idem_tests::proxy::{Mode, Proxy};
 use idem_tests::wait::{need, until};
 
-use crate::scene::{LEASE, LIMIT, Payer, SOON, Scene};
+use crate::payer::Payer;
+use crate::scene::{LEASE, LIMIT, SOON, Scene};
 
 struct Apart {
     scene: Scene,

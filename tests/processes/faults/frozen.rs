@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use idem_tests::proxy::Proxy;
 use idem_tests::wait::{need, until};
 
-use crate::scene::{LIMIT, LONG_LEASE, ORDER, Payer, SOON, Scene};
+use crate::payer::Payer;
+use crate::scene::{LIMIT, LONG_LEASE, ORDER, SOON, Scene};
 use crate::storm::Tally;
 
 /// What a busy machine may add to a limit.

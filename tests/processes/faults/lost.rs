@@ -5,7 +5,8 @@ use std::time::Instant;
 use idem_tests::proxy::{Mode, Proxy, Then};
 use idem_tests::wait::{need, until};
 
-use crate::scene::{Answer, Call, LONG_LEASE, Payer, SOON, Scene};
+use crate::payer::{Answer, Call, Payer};
+use crate::scene::{LONG_LEASE, SOON, Scene};
 
 struct Wire {
     scene: Scene,

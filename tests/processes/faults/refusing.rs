@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use idem_tests::redis::RedisOptions;
 
-use crate::scene::{Ledger, Payer, Scene};
+use crate::ledger::Ledger;
+use crate::payer::Payer;
+use crate::scene::Scene;
 
 const FULL: &[&str] = &["CONFIG", "SET", "maxmemory", "1"];
 const ROOMY: &[&str] = &["CONFIG", "SET", "maxmemory", "0"];

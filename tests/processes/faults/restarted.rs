@@ -5,7 +5,8 @@ use std::time::Duration;
 use idem_tests::redis::{Fsync, RedisOptions};
 use idem_tests::wait::{need, until};
 
-use crate::scene::{LIMIT, Payer, SOON, Scene};
+use crate::payer::Payer;
+use crate::scene::{LIMIT, SOON, Scene};
 use crate::storm::Tally;
 
 fn persistent() -> Scene {

@@ -2,7 +2,8 @@ use idem_tests::cluster::Cluster;
 use idem_tests::wait::{need, until};
 
 use super::assert_attribute_holds;
-use crate::scene::{LIMIT, Payer, SOON, Scene};
+use crate::payer::Payer;
+use crate::scene::{LIMIT, SOON, Scene};
 use crate::storm::Tally;
 
 fn key(function: &str, order: &str) -> String {
