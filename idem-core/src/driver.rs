@@ -67,7 +67,8 @@ pub(crate) async fn by<F: Future>(
         if let Poll::Ready(output) = future.as_mut().poll(context) {
             return Poll::Ready(Ok(Some(output)));
         }
-        if Instant::now() >= deadline {
+        // The first time, an alarm that is due rings at once: no clock is read for it.
+        if alarm.is_set() && Instant::now() >= deadline {
             return Poll::Ready(Ok(None));
         }
         alarm.set(context.waker());
@@ -154,6 +155,10 @@ struct Alarm {
 }
 
 impl Alarm {
+    fn is_set(&self) -> bool {
+        self.id.is_some()
+    }
+
     fn set(&mut self, waker: &Waker) {
         let mut alarms = self.driver.alarms();
         let id = *self.id.get_or_insert_with(|| {

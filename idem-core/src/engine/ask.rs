@@ -105,9 +105,12 @@ impl Core {
     ) -> Result<Asked<V::Reply>, StoreError> {
         let limit = self.times.limit;
         let begin = Instant::now();
-        match self.ask_once(key, op, unanswered, begin + limit / 2).await {
+        let half = begin + limit / 2;
+        match self.ask_once(key, op, unanswered, begin, half).await {
             Err(error) if is_worth_a_resend(&error) => {
-                self.ask_once(key, op, unanswered, begin + limit).await
+                let again = Instant::now();
+                self.ask_once(key, op, unanswered, again, begin + limit)
+                    .await
             }
             answered => answered,
         }
@@ -118,13 +121,13 @@ impl Core {
         key: &StoreKey,
         op: &mut V,
         unanswered: &Unanswered,
+        mut sent: Instant,
         until: Instant,
     ) -> Result<Asked<V::Reply>, StoreError> {
         loop {
-            let not_after = self.deadline(until).await?;
+            let not_after = self.deadline(sent, until).await?;
             op.stamp(not_after);
             let before = unanswered.sent(not_after);
-            let sent = Instant::now();
             let answer = driver::by(until, op.send(&*self.store, key)).await?;
             let answer = answer.unwrap_or_else(|| Err(no_answer(self.times.limit)));
             if answer
@@ -135,8 +138,12 @@ impl Core {
             }
             let answer = answer?;
             self.clock.hear(answer.now);
-            if V::is_late(&answer.reply) && Instant::now() < until {
-                continue;
+            if V::is_late(&answer.reply) {
+                let again = Instant::now();
+                if again < until {
+                    sent = again;
+                    continue;
+                }
             }
             return Ok(Asked {
                 reply: answer.reply,
@@ -146,10 +153,11 @@ impl Core {
         }
     }
 
-    /// The deadline of a write sent now, in store time. A process that has heard none asks first.
-    async fn deadline(&self, until: Instant) -> Result<StoreTime, StoreError> {
+    /// The deadline of a write sent at `sent`, in store time. A process that has heard none asks
+    /// first.
+    async fn deadline(&self, sent: Instant, until: Instant) -> Result<StoreTime, StoreError> {
         let limit = self.times.limit;
-        if let Some(not_after) = self.clock.not_after(limit) {
+        if let Some(not_after) = self.clock.not_after(sent, limit) {
             return Ok(not_after);
         }
         let now = driver::by(until, self.store.now()).await?;

@@ -18,14 +18,11 @@ impl StoreClock {
         *heard = Some((time, Instant::now()));
     }
 
-    /// At least this late is it at the store; `None` before the first reply.
-    pub(crate) fn now(&self) -> Option<StoreTime> {
+    /// The deadline of a write that is sent at `sent` and may be under way for `limit`: at least
+    /// so late was it at the store, and the limit. `None` before the first reply.
+    pub(crate) fn not_after(&self, sent: Instant, limit: Duration) -> Option<StoreTime> {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.map(|(time, at)| time.after(at.elapsed()))
-    }
-
-    /// The deadline of a write that is sent now and may be under way for `limit`.
-    pub(crate) fn not_after(&self, limit: Duration) -> Option<StoreTime> {
-        self.now().map(|now| now.after(limit))
+        let (time, at) = heard?;
+        Some(time.after(sent.saturating_duration_since(at)).after(limit))
     }
 }

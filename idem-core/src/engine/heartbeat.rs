@@ -147,10 +147,10 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
 
 async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
     let limit = core.times.limit;
-    let Some(not_after) = core.clock.not_after(limit) else {
+    let sent = Instant::now();
+    let Some(not_after) = core.clock.not_after(sent, limit) else {
         return;
     };
-    let sent = Instant::now();
     let operations: Vec<_> = batch
         .iter()
         .map(|(_, attempt)| {

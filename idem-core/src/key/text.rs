@@ -151,10 +151,13 @@ struct Escape<'a> {
 
 impl Escape<'_> {
     fn must_escape(&self, c: char) -> bool {
-        matches!(c, '%' | ':' | '{' | '}' | '~')
-            || c.is_whitespace()
-            || c.is_control()
-            || self.punctuation.contains(c)
+        // Most of most keys, so asked first.
+        let is_plain = c.is_ascii_alphanumeric();
+        !is_plain
+            && (matches!(c, '%' | ':' | '{' | '}' | '~')
+                || c.is_whitespace()
+                || c.is_control()
+                || self.punctuation.contains(c))
     }
 }
 

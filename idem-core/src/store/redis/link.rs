@@ -105,14 +105,16 @@ impl Link {
     }
 
     fn begin(&self) -> Waiting<'_> {
-        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let since = Instant::now();
+        let age = since.saturating_duration_since(self.born);
+        let now = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         // Only the first call of a silence counts.
         _ = self
             .silent_since
             .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
         Waiting {
             link: self,
-            since: Instant::now(),
+            since,
             is_answered: false,
         }
     }

@@ -38,13 +38,15 @@ mod tls;
 mod watch;
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::redis::{RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
 use super::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
+use crate::driver;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{
     Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
@@ -111,7 +113,9 @@ impl RedisStore {
 
     /// Runs a step on a key.
     async fn run(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
-        self.within_limit(self.run_once(step, key, argv)).await
+        // Pinned here: handed over by value, every verb's future would hold it twice.
+        let call = pin!(self.run_once(step, key, argv));
+        self.within_limit(call).await
     }
 
     async fn run_once(&self, step: &Step, key: &StoreKey, argv: &Argv<'_>) -> Answered<Reply> {
@@ -177,10 +181,8 @@ impl RedisStore {
         if Handle::try_current().is_err() {
             return Err(misconfigured("redis: called from outside a tokio runtime"));
         }
-        match tokio::time::timeout(self.limit(), call).await {
-            Ok(result) => result,
-            Err(elapsed) => Err(no_answer(self.limit()).with_source(elapsed)),
-        }
+        let answer = driver::by(Instant::now() + self.limit(), call).await?;
+        answer.unwrap_or_else(|| Err(no_answer(self.limit())))
     }
 }
 

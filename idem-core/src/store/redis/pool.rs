@@ -48,7 +48,8 @@ impl Pool {
         if let Some(link) = home.current() {
             return Ok(link);
         }
-        home.open(&self.target, self.limit).await
+        // Boxed: it is rare, and would be most of every call's future.
+        Box::pin(home.open(&self.target, self.limit)).await
     }
 
     /// Takes `link` out of use, if it still is in use.
