@@ -1,0 +1,107 @@
+//! What the guard costs: beside a raw loop of two scripts over the same client, and beside its
+//! peers, in one run.
+
+mod counts;
+mod order;
+mod rounds;
+mod sides;
+mod table;
+mod valgrind;
+
+use std::env;
+
+use anyhow::{Result, bail};
+use idem_tests::redis::{RedisOptions, RedisServer};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::rounds::{Contestant, Load};
+use crate::sides::{Cached, Idempotent, Name, Ours, OursWithFingerprint, Raw};
+
+const LOADS: [Load; 3] = [
+    Load {
+        tasks: 1,
+        calls: 4_096,
+    },
+    Load {
+        tasks: 64,
+        calls: 16_384,
+    },
+    Load {
+        tasks: 512,
+        calls: 16_384,
+    },
+];
+
+const ROUNDS: usize = 9;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        [] => compare(ROUNDS),
+        ["--rounds", rounds] => compare(rounds.parse()?),
+        ["work", side, kind, calls, url] => valgrind::work(side, kind, calls.parse()?, url),
+        _ => bail!("usage: idem-bench [--rounds N]"),
+    }
+}
+
+/// The runtime of a client that has so many threads. With one, the other core is the server's and
+/// no task changes threads: the strictest look at what a call costs. Two are what `#[tokio::main]`
+/// gives a service on a machine like this one.
+fn runtime(threads: usize) -> Result<Runtime> {
+    let mut builder = match threads {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    if threads > 1 {
+        builder.worker_threads(threads);
+    }
+    Ok(builder.enable_all().build()?)
+}
+
+fn compare(rounds: usize) -> Result<()> {
+    let server = RedisServer::start(RedisOptions::default())?;
+    println!(
+        "redis-server {}, {rounds} rounds\n",
+        server.info("redis_version")?
+    );
+    for threads in [1, 2] {
+        println!("## A client of {threads} thread(s)\n");
+        runtime(threads)?.block_on(times(&server, rounds))?;
+    }
+    println!("## Counted\n");
+    runtime(1)?.block_on(async {
+        let sides = connect_all(&server.url()).await?;
+        counts::bytes(&server, &sides).await?;
+        counts::memory(&server, &sides).await
+    })?;
+    valgrind::counts(&server.url())
+}
+
+async fn times(server: &RedisServer, rounds: usize) -> Result<()> {
+    let sides = connect_all(&server.url()).await?;
+    let empty = || server.cli(&["FLUSHALL"]).map(drop);
+    for load in LOADS {
+        let times = rounds::measure(&sides, load, rounds, empty).await?;
+        table::times(&sides, load, &times);
+    }
+    Ok(())
+}
+
+async fn connect_all(url: &str) -> Result<Vec<Contestant>> {
+    let mut sides = Vec::new();
+    for name in Name::ALL {
+        sides.push(connect(name, url).await?);
+    }
+    Ok(sides)
+}
+
+async fn connect(name: Name, url: &str) -> Result<Contestant> {
+    match name {
+        Name::Raw => Contestant::connect::<Raw>(name, url).await,
+        Name::Ours => Contestant::connect::<Ours>(name, url).await,
+        Name::OursWithFingerprint => Contestant::connect::<OursWithFingerprint>(name, url).await,
+        Name::Idempotent => Contestant::connect::<Idempotent>(name, url).await,
+        Name::Cached => Contestant::connect::<Cached>(name, url).await,
+    }
+}
