@@ -230,17 +230,13 @@ mod tests {
     /// In executors whose wakers own their tasks, dropping a waker can drop a waiting call.
     #[test]
     fn a_waker_that_owns_another_waiting_task_can_be_dropped() {
-        struct Task {
-            _owns: Mutex<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>,
-        }
+        struct Task(#[expect(dead_code, reason = "only its drop matters")] Owned);
+        type Owned = Mutex<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>;
         impl std::task::Wake for Task {
             fn wake(self: std::sync::Arc<Self>) {}
         }
         let waits = || Box::pin(async { drop(sleep(Duration::from_hours(2)).await) });
-        let waker_of = |task| {
-            let _owns = Mutex::new(task);
-            Waker::from(std::sync::Arc::new(Task { _owns }))
-        };
+        let waker_of = |task| Waker::from(std::sync::Arc::new(Task(Mutex::new(task))));
         let poll = |future: std::pin::Pin<&mut (dyn Future<Output = ()> + Send)>, waker: &Waker| {
             assert!(
                 future

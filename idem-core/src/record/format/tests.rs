@@ -26,7 +26,7 @@ fn processing() -> Processing {
     Processing {
         since: time(1_700_000_000_000_001),
         lease_until: time(1_700_000_030_000_001),
-        expire: Duration::from_secs(600),
+        expire: Duration::from_mins(10),
         policy: OnAbandoned::Hold,
         checkpoint: true,
         takeover: false,
@@ -37,7 +37,9 @@ fn processing() -> Processing {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// Version, head, then attempt, fence and owner of [`record`].
