@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use crate::engine::ask::{Asked, Unanswered};
+use crate::engine::ask::{Asked, Unanswered, late};
 use crate::engine::core::{Core, Counters};
 use crate::error::{Context, Error};
 use crate::fingerprint::Fingerprint;
@@ -190,7 +190,7 @@ impl Attempt {
             RenewReply::Renewed { .. } if !self.is_lost() => Ok(()),
             RenewReply::Renewed { .. } | RenewReply::Lost => Err(Error::LeaseLost { context }),
             RenewReply::Damaged => Err(Error::Damaged { context }),
-            RenewReply::Late => Err(late()),
+            RenewReply::Late => Err(late().into()),
         }
     }
 
@@ -353,13 +353,4 @@ impl fmt::Debug for Attempt {
             .field("grant", &self.0.grant)
             .finish_non_exhaustive()
     }
-}
-
-fn late() -> Error {
-    use crate::error::{StoreError, StoreErrorKind};
-    StoreError::new(
-        StoreErrorKind::Unavailable,
-        "the store found every send late",
-    )
-    .into()
 }

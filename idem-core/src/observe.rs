@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::future::Future;
 
 tokio::task_local! {
-    static OBSERVED: Cell<Option<Outcome>>;
+    static OBSERVED: Cell<Outcome>;
 }
 
 /// How a guarded call came to its result.
@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 /// Awaits `call` and says how the guarded call in it came to its result: the outermost one if
-/// there are several, `None` if there is none.
+/// there are several, [`Outcome::Unguarded`] if there is none.
 ///
 /// # Examples
 /// ```
@@ -37,15 +37,15 @@ pub enum Outcome {
 /// let pay = || idem.run(Key::new("order:pay", "A-1").unwrap(), Policy::new(), async || {
 ///     Ok::<_, idem_core::Error>("paid".to_string())
 /// });
-/// assert_eq!(observe(pay()).await.1, Some(Outcome::Executed));
+/// assert_eq!(observe(pay()).await.1, Outcome::Executed);
 /// let (result, outcome) = observe(pay()).await;
 /// assert_eq!(result?, "paid");
-/// assert_eq!(outcome, Some(Outcome::Replayed));
+/// assert_eq!(outcome, Outcome::Replayed);
 /// # Ok(()) }
 /// ```
 // Not an `async fn`, which would hold `call` once more.
-pub fn observe<F: Future>(call: F) -> impl Future<Output = (F::Output, Option<Outcome>)> {
-    OBSERVED.scope(Cell::new(None), async move {
+pub fn observe<F: Future>(call: F) -> impl Future<Output = (F::Output, Outcome)> {
+    OBSERVED.scope(Cell::new(Outcome::Unguarded), async move {
         let output = call.await;
         (output, OBSERVED.with(Cell::get))
     })
@@ -54,5 +54,5 @@ pub fn observe<F: Future>(call: F) -> impl Future<Output = (F::Output, Option<Ou
 /// Reports to whoever observes. A call inside a body reports before the call around it, and is
 /// overwritten by that.
 pub(crate) fn report(outcome: Outcome) {
-    let _ = OBSERVED.try_with(|observed| observed.set(Some(outcome)));
+    let _ = OBSERVED.try_with(|observed| observed.set(outcome));
 }

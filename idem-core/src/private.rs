@@ -146,9 +146,7 @@ impl<T, E> Run<T, E> {
         let run = self.admitted.execute(results, body);
         match tokio::spawn(Idempotency::keep_scope(observe(run))).await {
             Ok((result, outcome)) => {
-                if let Some(outcome) = outcome {
-                    observe::report(outcome);
-                }
+                observe::report(outcome);
                 result
             }
             Err(error) => match error.try_into_panic() {

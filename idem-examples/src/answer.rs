@@ -92,10 +92,7 @@ fn whole_seconds(wait: Duration) -> u64 {
 }
 
 /// The answer to an [observed](fn@idem_core::observe) call.
-pub fn answer<T, E>(
-    success: StatusCode,
-    (result, outcome): (Result<T, E>, Option<Outcome>),
-) -> Response
+pub fn answer<T, E>(success: StatusCode, (result, outcome): (Result<T, E>, Outcome)) -> Response
 where
     T: Serialize,
     E: Into<Refusal>,
@@ -104,7 +101,7 @@ where
         Ok(value) => (success, Json(value)).into_response(),
         Err(error) => error.into().into_response(),
     };
-    if let Some(name) = outcome.and_then(name) {
+    if let Some(name) = name(outcome) {
         let name = HeaderValue::from_static(name);
         response.headers_mut().insert(OUTCOME, name);
     }

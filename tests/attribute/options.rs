@@ -77,7 +77,7 @@ async fn what_an_error_of_the_body_means() {
         assert_eq!(replays(&request).await, Err(PayError::Declined(1)));
         let (again, outcome) = observe(replays(&request)).await;
         assert_eq!(again, Err(PayError::Declined(1)));
-        assert_eq!(outcome, Some(Outcome::Replayed));
+        assert_eq!(outcome, Outcome::Replayed);
         assert_eq!(request.bodies.count(), 1);
     })
     .await;
@@ -197,7 +197,7 @@ async fn wait_gives_the_first_ones_result_or_says_that_it_took_too_long() {
     assert_eq!(first.await.unwrap().0.unwrap(), 1);
     let (result, outcome) = second.await.unwrap();
     assert_eq!(result.unwrap(), 1);
-    assert!(matches!(outcome, Some(Outcome::Waited | Outcome::Replayed)));
+    assert!(matches!(outcome, Outcome::Waited | Outcome::Replayed));
     assert_eq!(request.bodies.count(), 1);
 
     let (request, held) = Request::held("A");
@@ -398,7 +398,7 @@ async fn without_the_store_a_body_runs_only_where_that_was_asked_for() {
         assert_eq!(request.bodies.count(), 0);
         let (result, outcome) = observe(runs_without(&request)).await;
         assert_eq!(result.unwrap(), 1);
-        assert_eq!(outcome, Some(Outcome::Unguarded));
+        assert_eq!(outcome, Outcome::Unguarded);
         assert_eq!(idem.counts().unguarded, 1);
     })
     .await;

@@ -24,9 +24,9 @@ async fn a_second_call_gets_the_first_answer() {
     with_engine(async |_| {
         let request = Request::new("A-1");
         let (first, outcome) = observe(pay(request.clone())).await;
-        assert_eq!(outcome, Some(Outcome::Executed));
+        assert_eq!(outcome, Outcome::Executed);
         let (second, outcome) = observe(pay(request.clone())).await;
-        assert_eq!(outcome, Some(Outcome::Replayed));
+        assert_eq!(outcome, Outcome::Replayed);
         assert_eq!(first.unwrap(), second.unwrap());
         let other = Request {
             order_no: "A-2".into(),
@@ -387,7 +387,7 @@ async fn a_function_without_a_result_is_replayed_too() {
             let (result, outcome) = observe(unit(&request)).await;
             (result.unwrap(), outcome)
         };
-        assert_eq!(outcome, Some(Outcome::Replayed));
+        assert_eq!(outcome, Outcome::Replayed);
         assert_eq!(request.bodies.count(), 1);
     })
     .await;

@@ -170,7 +170,7 @@ async fn without_a_store_the_body_runs_unguarded_where_that_was_asked_for() {
     });
     let (result, outcome) = observe(call).await;
     assert_eq!(result.unwrap(), 1);
-    assert_eq!(outcome, Some(idem_core::Outcome::Unguarded));
+    assert_eq!(outcome, idem_core::Outcome::Unguarded);
     assert_eq!(rig.counts().unguarded, 1);
 }
 

@@ -10,6 +10,7 @@ mod lease;
 mod observing;
 mod panics;
 mod recover;
+mod refuse;
 mod results;
 mod rig;
 mod runtimes;

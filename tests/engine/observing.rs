@@ -16,16 +16,16 @@ async fn each_way_to_a_result_has_its_name() {
     let first = rig.hold(Policy::new(), &held).await;
     let (refused, outcome) = observe(rig.count(Policy::new(), &bodies)).await;
     assert!(refused.is_err());
-    assert_eq!(outcome, Some(Outcome::Refused));
+    assert_eq!(outcome, Outcome::Refused);
     held.release();
     first.await.unwrap().unwrap();
     let (_, outcome) = observe(rig.count(Policy::new(), &bodies)).await;
-    assert_eq!(outcome, Some(Outcome::Replayed));
+    assert_eq!(outcome, Outcome::Replayed);
 
     let rig = Rig::new();
     let (_, outcome) = observe(rig.count(Policy::new(), &bodies)).await;
-    assert_eq!(outcome, Some(Outcome::Executed));
-    assert_eq!(observe(async { 1 }).await, (1, None));
+    assert_eq!(outcome, Outcome::Executed);
+    assert_eq!(observe(async { 1 }).await, (1, Outcome::Unguarded));
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_body_that_fails_was_executed_all_the_same() {
     let rig = Rig::new();
     let (failed, outcome) = observe(rig.run(Policy::new(), async || Err(failure()))).await;
     assert!(is_failure(&failed));
-    assert_eq!(outcome, Some(Outcome::Executed));
+    assert_eq!(outcome, Outcome::Executed);
 }
 
 #[tokio::test]
@@ -46,9 +46,9 @@ async fn of_calls_inside_one_another_the_outermost_is_observed() {
             rig.idem.run(inner_key(), Policy::new(), inner).await
         })
     };
-    assert_eq!(observe(call()).await.1, Some(Outcome::Executed));
+    assert_eq!(observe(call()).await.1, Outcome::Executed);
     // Now the inner one is replayed, and the outer one still runs.
-    assert_eq!(observe(call()).await.1, Some(Outcome::Executed));
+    assert_eq!(observe(call()).await.1, Outcome::Executed);
     assert_eq!(bodies.count(), 1);
 }
 
@@ -66,7 +66,7 @@ async fn the_loser_of_a_lease_is_not_observed_as_the_call_inside_it() {
     });
     let (lost, outcome) = observe(call).await;
     assert!(matches!(lost, Err(Error::LeaseLost { .. })), "{lost:?}");
-    assert_eq!(outcome, Some(Outcome::Executed));
+    assert_eq!(outcome, Outcome::Executed);
 }
 
 // K07

@@ -116,7 +116,7 @@ async fn what_was_done_is_settled_without_the_body() {
     bank.dies().await;
     let (result, outcome) = observe(bank.pay("A")).await;
     assert_eq!(result.unwrap(), 7);
-    assert_eq!(outcome, Some(Outcome::Recovered));
+    assert_eq!(outcome, Outcome::Recovered);
     assert_eq!(bank.rig.status().await, Some(Status::Success));
     assert_eq!(bank.pay("A").await.unwrap(), 7);
     assert_eq!(bank.bodies.count(), 1);
@@ -128,7 +128,7 @@ async fn what_was_not_done_is_run() {
     bank.dies().await;
     let (result, outcome) = observe(bank.pay("A")).await;
     assert_eq!(result.unwrap(), 2);
-    assert_eq!(outcome, Some(Outcome::Executed));
+    assert_eq!(outcome, Outcome::Executed);
     assert_eq!(bank.pay("A").await.unwrap(), 2);
 }
 
@@ -140,7 +140,7 @@ async fn what_nobody_can_say_stays_unknown_and_is_asked_again() {
     for _ in 0..2 {
         let (result, outcome) = observe(bank.pay("A")).await;
         assert!(is_unknown(&result), "{result:?}");
-        assert_eq!(outcome, Some(Outcome::Refused));
+        assert_eq!(outcome, Outcome::Refused);
         assert!(bank.rig.is_abandoned().await);
     }
     assert_eq!(bank.pay("A").await.unwrap(), 7);
@@ -271,7 +271,7 @@ async fn a_lookup_that_loses_its_lease_is_dropped_and_leaves_the_doubt() {
     bank.rig.store.always(Verb::Renew, Fault::hang());
     let (lost, outcome) = observe(bank.pay("A")).await;
     assert!(matches!(lost, Err(Error::LeaseLost { .. })), "{lost:?}");
-    assert_eq!(outcome, Some(Outcome::Refused));
+    assert_eq!(outcome, Outcome::Refused);
     bank.rig.until_idle().await;
     assert_eq!(bank.pay("A").await.unwrap(), 7);
     assert_eq!(bank.bodies.count(), 1);

@@ -13,7 +13,7 @@ use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, failure, is_failure, until};
 const LONG: Duration = Duration::from_secs(20);
 const WAITS: Policy = Policy::new().wait_in_progress().wait(LONG);
 
-type Observed = (Result<u32, Error>, Option<Outcome>);
+type Observed = (Result<u32, Error>, Outcome);
 
 /// Calls that wait, and have subscribed and asked a second time.
 async fn waiters(rig: &Rig, number: usize, bodies: &Bodies, policy: Policy) -> JoinSet<Observed> {
@@ -54,7 +54,7 @@ async fn a_thousand_waiters_get_the_result_by_push_with_one_store_wait_for_all()
     assert_eq!(first.await.unwrap().unwrap(), 1);
     for (result, outcome) in waiters.join_all().await {
         assert_eq!(result.unwrap(), 1);
-        assert_eq!(outcome, Some(Outcome::Waited));
+        assert_eq!(outcome, Outcome::Waited);
     }
     assert_eq!(bodies.count(), 0);
     assert!(begin.elapsed() < Duration::from_secs(2), "not by push");
@@ -81,7 +81,7 @@ async fn when_the_owner_fails_one_waiter_runs_and_the_rest_go_on_waiting() {
     for (result, _) in &observed {
         assert_eq!(*result.as_ref().unwrap(), 1);
     }
-    let ran = |(_, outcome): &&Observed| *outcome == Some(Outcome::Executed);
+    let ran = |(_, outcome): &&Observed| *outcome == Outcome::Executed;
     assert_eq!(observed.iter().filter(ran).count(), 1);
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use super::ask::late;
 use super::core::{Core, Counters};
 use super::decide::{Decision, Refusal, decide};
 use super::guard::{AttemptGuard, ClaimGuard, UnguardedGuard};
@@ -181,11 +182,7 @@ impl Refusal {
                 reason: "no result was stored".into(),
             },
             Self::Damaged => Error::Damaged { context },
-            Self::Late => StoreError::new(
-                StoreErrorKind::Unavailable,
-                "the claim could not be brought to the store in time",
-            )
-            .into(),
+            Self::Late => late().into(),
         }
     }
 }

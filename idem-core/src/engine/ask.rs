@@ -192,3 +192,11 @@ fn no_answer(limit: Duration) -> StoreError {
         format!("no answer within {limit:?}"),
     )
 }
+
+/// A write that the store went on finding late, until the time was over.
+pub(crate) fn late() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "the store found every send late",
+    )
+}

@@ -1,9 +1,10 @@
 //! The engine: admission, execution, and what goes on behind a call.
 //!
-//! A call is admitted ([`admit`]: claim, [`decide`], perhaps [`wait`] and claim again), then its
-//! body [runs](run) and its record is settled. A [`guard`] owns the attempt in between: dropped at
-//! any moment, it tells the store what that moment means. What outlives the call runs on the
-//! driver thread. No concrete store is named here; no store knows a policy.
+//! A call is admitted (`admit`: claim, `decide`, perhaps `wait` and claim again), then its body
+//! runs (`run`) and its record is settled. A `guard` owns the attempt in between: dropped at any
+//! moment, it tells the store what that moment means, and `afterwards` goes on with it. What
+//! outlives a call runs on the driver, one thread of the process. No concrete store is named here
+//! but where an engine is made; no store knows a policy.
 
 mod admit;
 mod afterwards;

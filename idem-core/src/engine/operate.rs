@@ -9,11 +9,14 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Idempotency;
+use super::ask::{Unanswered, late};
 use crate::codec::{Codec, Json};
 use crate::error::{Context, Error};
 use crate::key::Key;
+use crate::policy::Policy;
 use crate::record::{
-    self, Fence, OperatorReply, Owner, Processing, Record, Slot, State, Status, StoreTime,
+    self, Fence, OperatorReply, Owner, Processing, Record, RefuseReply, Slot, State, Status,
+    StoreTime,
 };
 use crate::store::{Cursor, Scan, StoreKey};
 
@@ -262,6 +265,44 @@ impl Idempotency {
             .within_limit(self.core.store.resolve(&store_key, &op))
             .await?;
         Ok(answer.reply.into())
+    }
+
+    /// Refuses a request that has not come yet: a Cancel that overtook its Try. A call with `key`
+    /// gets [`Error::Refused`] for as long as the engine keeps records.
+    ///
+    /// # Errors
+    /// If the request came first: [`Error::InProgress`], [`Error::OutcomeUnknown`], or
+    /// [`Error::Duplicate`] if it is done. [`Error::TokenRejected`] for the key of a one-time
+    /// token. [`Error::Store`] if the store gave no answer; it is safe to ask again.
+    pub async fn refuse(&self, key: &Key) -> Result<(), Error> {
+        let core = &self.core;
+        let expire = Policy::new()
+            .settings(&core.defaults, &core.times)?
+            .terms
+            .expire;
+        let mut op = record::Refuse {
+            expire,
+            not_after: StoreTime::default(),
+        };
+        let asked = core
+            .ask(&self.store_key(key), &mut op, &Unanswered::default())
+            .await?;
+        let context = Context::new(key.clone(), None);
+        Err(match asked.reply {
+            RefuseReply::Refused => return Ok(()),
+            RefuseReply::InProgress { since, lease_left } => Error::InProgress {
+                context,
+                running_for: asked.now.since(since),
+                retry_after: lease_left,
+            },
+            RefuseReply::OutcomeUnknown => Error::OutcomeUnknown { context },
+            RefuseReply::Completed { .. } | RefuseReply::FailedWith(_) => {
+                Error::Duplicate { context }
+            }
+            RefuseReply::TokenRejected => Error::TokenRejected { context },
+            RefuseReply::Damaged => Error::Damaged { context },
+            RefuseReply::Late => late().into(),
+        })
     }
 
     fn store_key(&self, key: &Key) -> StoreKey {

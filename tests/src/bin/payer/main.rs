@@ -148,14 +148,14 @@ async fn drop_call(id: String, task: JoinHandle<()>) {
 async fn outcome(function: &str, request: Request) -> (&'static str, String) {
     let (result, observed) = observe(functions::call(function, request)).await;
     let outcome = match (observed, &result) {
-        (Some(Outcome::Refused) | None, _) | (_, Err(PayError::Guard(_))) => "refused",
-        (Some(Outcome::Executed), Ok(_)) => "executed",
-        (Some(Outcome::Executed), Err(PayError::Declined)) => "declined",
-        (Some(Outcome::Replayed), _) => "replayed",
-        (Some(Outcome::Waited), _) => "waited",
-        (Some(Outcome::Recovered), _) => "recovered",
-        (Some(Outcome::Unguarded), _) => "unguarded",
-        (Some(_), _) => "unexpected",
+        (Outcome::Refused, _) | (_, Err(PayError::Guard(_))) => "refused",
+        (Outcome::Executed, Ok(_)) => "executed",
+        (Outcome::Executed, Err(PayError::Declined)) => "declined",
+        (Outcome::Replayed, _) => "replayed",
+        (Outcome::Waited, _) => "waited",
+        (Outcome::Recovered, _) => "recovered",
+        (Outcome::Unguarded, _) => "unguarded",
+        _ => "unexpected",
     };
     let detail = match result {
         Ok(Receipt { number }) => number.to_string(),

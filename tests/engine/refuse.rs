@@ -1,0 +1,44 @@
+//! A Cancel that comes before its Try.
+
+use idem_core::record::Status;
+use idem_core::{Error, Idempotency, Key, Policy};
+
+fn key() -> Key {
+    Key::new("order:pay", "A-1").unwrap()
+}
+
+async fn pay(idem: &Idempotency) -> Result<u32, Error> {
+    idem.run(key(), Policy::new(), async || Ok(7)).await
+}
+
+#[tokio::test]
+async fn a_request_that_was_refused_beforehand_does_not_run() {
+    let idem = Idempotency::memory();
+    idem.refuse(&key()).await.unwrap();
+    idem.refuse(&key()).await.unwrap();
+    assert!(matches!(pay(&idem).await, Err(Error::Refused { .. })));
+    let view = idem.peek(&key()).await.unwrap().unwrap();
+    assert_eq!((view.status, view.attempt), (Status::Refused, 0));
+}
+
+#[tokio::test]
+async fn a_request_that_came_first_can_not_be_refused() {
+    let idem = Idempotency::memory();
+    pay(&idem).await.unwrap();
+    assert!(matches!(
+        idem.refuse(&key()).await,
+        Err(Error::Duplicate { .. })
+    ));
+    assert_eq!(pay(&idem).await.unwrap(), 7);
+}
+
+#[tokio::test]
+async fn a_running_request_can_not_be_refused() {
+    let idem = Idempotency::memory();
+    let refused = idem
+        .run(key(), Policy::new(), async || {
+            Ok::<_, Error>(idem.refuse(&key()).await.is_err())
+        })
+        .await;
+    assert!(refused.unwrap());
+}
