@@ -11,8 +11,8 @@ use idem_core::{Fingerprint, Key};
 
 pub(crate) const TERMS: Terms = Terms {
     lease: Duration::from_secs(30),
-    expire: Duration::from_secs(600),
-    doubt: Duration::from_secs(7 * 24 * 3600),
+    expire: Duration::from_mins(10),
+    doubt: Duration::from_hours(7 * 24),
     limit: Duration::from_secs(2),
 };
 

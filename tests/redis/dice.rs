@@ -1,6 +1,6 @@
 //! Random choices that a seed repeats.
 
-/// SplitMix64: small, and the same everywhere.
+/// `SplitMix64`: small, and the same everywhere.
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -154,7 +154,7 @@ impl Trial {
             _ => bytes.clear(),
         }
         // What still is a record keeps its time; anything else is to stay until somebody acts.
-        let hour = self.now.after(Duration::from_secs(3600)).ceil_millis();
+        let hour = self.now.after(Duration::from_hours(1)).ceil_millis();
         let expires = match &self.keys[index].slot {
             Slot::Record(record) if format::decode(bytes.clone().into(), hour).is_ok() => {
                 record.expires_at
