@@ -167,6 +167,8 @@ async fn a_frozen_server_is_an_error_within_the_limit_also_the_tenth_time() {
         let (key, claim) = (order(number), claim(number, now));
         let error = refused_in_time(store.claim(&key, &claim)).await;
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        // The first claim is on its way; later ones do not get as far as a connection.
+        assert_eq!(error.is_before_sending(), number > 0, "{error}");
     }
     server.thaw().unwrap();
     let answer = until_answered(&store, 99).await;

@@ -13,6 +13,7 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 
 use super::link::Link;
+use super::no_answer;
 use super::target::Target;
 use crate::error::StoreError;
 
@@ -134,12 +135,22 @@ impl Home {
         {
             return Err(failure.clone());
         }
-        let opened = target.open(limit).await.map(Arc::new);
+        let opened = open_in_time(target, limit).await.map(Arc::new);
         self.openings.fetch_add(1, Ordering::Release);
         *last_failure = opened.as_ref().err().cloned();
         let link = opened?;
         *self.lock() = Some(Arc::clone(&link));
         Ok(link)
+    }
+}
+
+/// Less than half of a call's limit, after which an engine sends again: whoever fails here can
+/// still say that nothing was sent.
+async fn open_in_time(target: &Target, limit: Duration) -> Result<Link, StoreError> {
+    let patience = limit * 9 / 20;
+    match tokio::time::timeout(patience, target.open(limit)).await {
+        Ok(opened) => opened,
+        Err(elapsed) => Err(no_answer(patience).with_source(elapsed)),
     }
 }
 

@@ -95,7 +95,7 @@ fn cluster_client(cluster: &Cluster, limit: Duration) -> Result<ClusterClient, S
     let tcp = ::redis::io::tcp::TcpSettings::default().set_nodelay(true);
     let builder = ClusterClient::builder(infos)
         .retries(0)
-        .connection_timeout(limit / 4)
+        .connection_timeout(limit / 5)
         .response_timeout(limit)
         .tcp_settings(tcp);
     #[cfg(feature = "tls")]
