@@ -185,3 +185,36 @@ impl fmt::Debug for RedisBuilder {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StoreErrorKind;
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_without_its_feature_names_the_feature() {
+        for url in ["rediss://127.0.0.1/", "valkeys://127.0.0.1/"] {
+            let error = RedisBuilder::server(url).build().unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+            assert!(error.to_string().contains("feature `tls`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_builder_or_its_errors_tells_a_password() {
+        let builders = [
+            RedisBuilder::server("redis://:s3cret@host:port/"),
+            RedisBuilder::cluster(["redis://:s3cret@a/", "unix:s3cret"]),
+            RedisBuilder::sentinel("s", ["redis://a/"]).master("http://:s3cret@a/"),
+        ];
+        for builder in builders {
+            let told = format!("{builder:?} {:?}", builder.clone().build());
+            assert!(!told.contains("s3cret"), "{told}");
+        }
+        let error = RedisBuilder::server("redis://")
+            .limit(Duration::ZERO)
+            .build();
+        assert_eq!(error.unwrap_err().kind(), StoreErrorKind::Misconfigured);
+    }
+}
