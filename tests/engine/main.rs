@@ -2,6 +2,7 @@
 //! goes on behind a call.
 
 mod cancellation;
+mod chaos;
 mod claim;
 mod concurrency;
 mod drain;

@@ -224,6 +224,13 @@ impl<S: Store> Faulty<S> {
         }
     }
 
+    /// Ends all faults, also those that were to come; copies stay on the wire.
+    pub fn heal(&self) {
+        let mut plan = self.plan();
+        plan.next.clear();
+        plan.always.clear();
+    }
+
     /// Lets every [gated](Fault::gated) call through, also those to come.
     pub fn open(&self) {
         self.shared.is_open.send_replace(true);
