@@ -54,16 +54,18 @@ impl<'a> ClaimGuard<'a> {
     /// The body runs although the claim was not answered. It may have been granted all the same,
     /// so its end is told to the store.
     pub(crate) fn run_unguarded(mut self, settings: Settings) -> UnguardedGuard {
-        let settle = give_up(self.owner, self.terms);
+        let until = self.unanswered.until();
+        let settle = Settle {
+            outcome: Outcome::Abandon,
+            ..give_up(self.owner, self.terms)
+        };
         let guard = UnguardedGuard {
             core: self.core.clone(),
             key: self.key.clone(),
-            settle: Some(Box::new(Settle {
-                outcome: Outcome::Abandon,
-                ..settle
-            })),
+            // Where nothing was sent there is nothing to settle.
+            settle: until.map(|_| Box::new(settle)),
             settings: Box::new(settings),
-            until: self.unanswered.until(),
+            until,
             busy: self.busy.take(),
         };
         std::mem::forget(self);
