@@ -61,7 +61,12 @@ impl Waits {
                 let (sender, receiver) = watch::channel(0);
                 place.insert(sender.clone());
                 let pause = (lease / 3).min(LONGEST_PAUSE);
-                driver::spawn(attend(core.clone(), key.clone(), sender, pause));
+                let attendance = Attendance {
+                    core: core.clone(),
+                    key: key.clone(),
+                    sender,
+                };
+                driver::spawn(attend(attendance, pause));
                 receiver
             }
         }
@@ -76,11 +81,36 @@ impl Waits {
         }
         nobody
     }
+
+    /// Takes the key away from those who wait for it: nobody tells them anything any more.
+    fn give_up(&self, key: &StoreKey, sender: &watch::Sender<u64>) {
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let given_up = match waits.entry(key.clone()) {
+            Entry::Occupied(wait) if wait.get().same_channel(sender) => Some(wait.remove()),
+            _ => None,
+        };
+        drop(waits);
+        drop(given_up);
+    }
+}
+
+/// The store wait of one key. However it ends, the next one who waits begins another.
+struct Attendance {
+    core: Arc<Core>,
+    key: StoreKey,
+    sender: watch::Sender<u64>,
+}
+
+impl Drop for Attendance {
+    fn drop(&mut self) {
+        self.core.waits.give_up(&self.key, &self.sender);
+    }
 }
 
 /// Tells those who wait for `key` about each change, until nobody does.
-async fn attend(core: Arc<Core>, key: StoreKey, sender: watch::Sender<u64>, pause: Duration) {
-    let subscribed = core.within_limit(core.store.watch(&key)).await;
+async fn attend(attendance: Attendance, pause: Duration) {
+    let Attendance { core, key, sender } = &attendance;
+    let subscribed = core.within_limit(core.store.watch(key)).await;
     let mut pushed = subscribed.unwrap_or_else(|error| {
         tracing::debug!(?key, %error, "no push; looking now and then instead");
         Watch::never()
@@ -90,13 +120,13 @@ async fn attend(core: Arc<Core>, key: StoreKey, sender: watch::Sender<u64>, paus
     loop {
         tokio::select! {
             () = sender.closed() => {
-                if core.waits.leave(&key, &sender) {
+                if core.waits.leave(key, sender) {
                     return;
                 }
             }
             () = pushed.changed() => sender.send_modify(|changes| *changes += 1),
             () = tokio::time::sleep(pause) => {
-                if let Ok(answer) = core.within_limit(core.store.peek(&key)).await {
+                if let Ok(answer) = core.within_limit(core.store.peek(key)).await {
                     core.clock.hear(answer.now);
                     let live = live_attempt(&answer.reply, answer.now);
                     if live.is_none() || seen.is_some_and(|seen| Some(seen) != live) {
