@@ -8,7 +8,7 @@ use idem_core::record::{Outcome, RenewReply, Reply, Status};
 use idem_core::{Attempt, Error, Policy};
 use idem_tests::faulty::{Fault, Verb};
 
-use crate::rig::{Bodies, Held, LIMIT, Rig, dropped_after};
+use crate::rig::{Bodies, Held, LIMIT, Rig, dropped_after, until};
 
 /// How far a body had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,9 @@ async fn sweep(policy: Policy, marks: bool, fault: Fault) {
             is_as_promised,
             "{polls} polls, {place:?}: {second:?}, ran {ran}"
         );
+        let store = sweep.rig.store.clone();
+        drop(sweep);
+        until("the engine is gone", async || store.is_alone()).await;
         if ended {
             assert!(polls > 5, "only {polls} polls: nothing was interrupted");
             return;

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
+use idem_core::engine::Changes;
 use idem_core::record::{ClaimReply, Outcome, Reply, Status};
-use idem_core::{Attempt, Error, Policy, StoreErrorKind, observe};
-use idem_tests::faulty::{Fault, Verb};
+use idem_core::store::MemoryStore;
+use idem_core::{Attempt, Error, Idempotency, Key, Policy, StoreErrorKind, observe};
+use idem_tests::faulty::{Fault, Faulty, Verb};
 
-use crate::rig::{Bodies, Held, LIMIT, Rig, failure, is_failure};
+use crate::rig::{Bodies, Held, LIMIT, Rig, failure, is_failure, key};
 
 const RUNS_WITHOUT: Policy = Policy::new().run_on_store_error();
 
@@ -230,4 +232,67 @@ async fn a_waiter_does_not_run_unguarded_beside_the_attempt_it_waits_for() {
     assert_eq!(bodies.count(), 0);
     held.release();
     assert_eq!(first.await.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_claim_that_finds_itself_closed_is_made_once_more_as_another_attempt() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store
+        .next(Verb::Claim, [Fault::lose_the_reply(), Fault::NONE.gated()]);
+    let call = {
+        let (rig, bodies) = (rig.clone(), bodies.clone());
+        tokio::spawn(async move { rig.count(Policy::new(), &bodies).await })
+    };
+    rig.store.until_calls(Verb::Claim, 2).await;
+    // An operator ends the attempt that has not heard yet of its own grant.
+    let forgotten = rig.idem.forget(&key()).force().await.unwrap();
+    assert_eq!(forgotten, Changes::Done);
+    rig.store.open();
+    assert_eq!(call.await.unwrap().unwrap(), 1);
+    assert_eq!(rig.store.calls(Verb::Claim), 3);
+    assert_eq!(rig.status().await, Some(Status::Success));
+}
+
+#[tokio::test]
+async fn a_store_that_is_full_is_an_error_and_no_permission() {
+    let store = Faulty::new(MemoryStore::new().capacity(1));
+    let idem = Idempotency::builder(store.clone()).build().unwrap();
+    let run = async |part: u8| {
+        let key = Key::new("test", part).unwrap();
+        idem.run(key, Policy::new(), async || Ok::<_, Error>(part))
+            .await
+    };
+    assert_eq!(run(1).await.unwrap(), 1);
+    let refused = run(2).await;
+    let Err(Error::Store { source }) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(source.kind(), StoreErrorKind::Refused);
+    assert_eq!(run(1).await.unwrap(), 1);
+}
+
+/// A store of somebody's own may panic.
+#[tokio::test]
+async fn a_claim_whose_store_panics_is_given_up() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store.next(Verb::Claim, [Fault::panic()]);
+    let panicking = rig.clone();
+    let call = async move { panicking.run(Policy::new(), async || Ok(1)).await };
+    assert!(tokio::spawn(call).await.unwrap_err().is_panic());
+    rig.clock.advance(LIMIT * 2);
+    rig.until_idle().await;
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_body_that_asks_for_its_own_key_is_refused_and_does_not_wait_for_itself() {
+    let rig = Rig::new();
+    let outer = rig.run(Policy::new(), async || {
+        for policy in [Policy::new(), Policy::new().wait_in_progress().wait(LIMIT)] {
+            let inner = rig.run(policy, async || Ok(2)).await;
+            assert!(matches!(inner, Err(Error::InProgress { .. })), "{inner:?}");
+        }
+        Ok(1)
+    });
+    assert_eq!(outer.await.unwrap(), 1);
 }

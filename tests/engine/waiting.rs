@@ -8,7 +8,7 @@ use idem_core::{Error, Outcome, Policy, StoreErrorKind, observe};
 use idem_tests::faulty::{Fault, Verb};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, failure, is_failure, until};
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, dropped_after, failure, is_failure, until};
 
 const LONG: Duration = Duration::from_secs(20);
 const WAITS: Policy = Policy::new().wait_in_progress().wait(LONG);
@@ -270,4 +270,50 @@ async fn waiters_of_many_keys_do_not_disturb_one_another() {
     let claims = rig.store.seen();
     let claims = claims.iter().filter(|op| matches!(op, Op::Claim(_)));
     assert!(claims.count() <= 50 + 150 * 3);
+}
+
+/// A store of somebody's own may panic where it subscribes.
+#[tokio::test]
+async fn a_store_wait_that_panics_costs_its_waiters_the_push_and_nobody_else() {
+    let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
+    let policy = WAITS.wait(LIMIT);
+    let first = rig.hold(policy, &held).await;
+    rig.store.next(Verb::Watch, [Fault::panic()]);
+    let refused = rig.count(policy, &bodies).await;
+    assert!(
+        matches!(refused, Err(Error::InProgress { .. })),
+        "{refused:?}"
+    );
+    let waiters = waiters(&rig, 3, &bodies, WAITS).await;
+    assert_eq!(rig.store.calls(Verb::Watch), 2);
+    held.release();
+    first.await.unwrap().unwrap();
+    for (result, _) in waiters.join_all().await {
+        assert_eq!(result.unwrap(), 1);
+    }
+}
+
+/// As soon as nobody waits, nothing of the wait is left.
+#[tokio::test]
+async fn a_waiter_dropped_after_any_poll_leaves_nothing_behind() {
+    for polls in 1.. {
+        let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
+        let first = rig.hold(Policy::new(), &held).await;
+        rig.store.all(Fault::NONE.yielding());
+        let call = rig.count(WAITS.wait(LIMIT / 2), &bodies);
+        let ended = dropped_after(polls, call).await.is_some();
+        rig.clock.advance(LIMIT * 2);
+        held.release();
+        assert_eq!(first.await.unwrap().unwrap(), 1);
+        rig.until_idle().await;
+        assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+        assert_eq!(bodies.count(), 0);
+        let store = rig.store.clone();
+        drop(rig);
+        until("the engine is gone", async || store.is_alone()).await;
+        if ended {
+            assert!(polls > 4, "only {polls} polls: nothing was interrupted");
+            return;
+        }
+    }
 }

@@ -54,6 +54,7 @@ enum Heard {
     TheAnswer,
     AnError(StoreErrorKind),
     Nothing,
+    APanic,
 }
 
 impl Fault {
@@ -81,6 +82,15 @@ impl Fault {
         Self {
             deliveries: 0,
             heard: Heard::Nothing,
+            ..Self::NONE
+        }
+    }
+
+    /// The store is not reached: its own code panics.
+    pub const fn panic() -> Self {
+        Self {
+            deliveries: 0,
+            heard: Heard::APanic,
             ..Self::NONE
         }
     }
@@ -322,6 +332,7 @@ impl<S: Store> Faulty<S> {
             Heard::TheAnswer => answer,
             Heard::AnError(kind) => Err(unavailable(kind)),
             Heard::Nothing => std::future::pending().await,
+            Heard::APanic => panic!("a panic that the test asked for"),
         }
     }
 }
