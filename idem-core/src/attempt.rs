@@ -208,6 +208,13 @@ impl Attempt {
         self.0.lost.load(Ordering::SeqCst)
     }
 
+    /// Whether [`lose`](Self::lose) has yet to be said. Not of an attempt that has ended: its lease
+    /// may run out while it is being settled, and the answer to a heartbeat that was under way then
+    /// says nothing.
+    pub(crate) fn can_be_lost(&self) -> bool {
+        !self.is_lost() && !self.0.ended.load(Ordering::SeqCst)
+    }
+
     /// Returns when the body has to go: the record was lost and somebody else may get it.
     pub(crate) async fn must_stop(&self) {
         self.signalled(|| self.0.stop.load(Ordering::SeqCst)).await;
@@ -226,8 +233,7 @@ impl Attempt {
     /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
     /// the body may finish; otherwise it has to go.
     pub(crate) fn lose(&self) {
-        // The answer to a heartbeat that was under way when the attempt ended says nothing.
-        if self.0.ended.load(Ordering::SeqCst) || self.0.lost.swap(true, Ordering::SeqCst) {
+        if !self.can_be_lost() || self.0.lost.swap(true, Ordering::SeqCst) {
             return;
         }
         Counters::add(&self.0.core.counters.lease_lost);

@@ -253,6 +253,32 @@ async fn a_heartbeat_under_way_when_the_body_ends_reports_no_loss() {
     assert_eq!(rig.counts().lease_lost, 0);
 }
 
+/// Its settle is longer under way than its lease lasts: no heartbeat hurries, and every deadline is
+/// kept, for which the background thread has to be free.
+#[tokio::test]
+async fn a_lease_that_runs_out_while_its_settle_is_under_way_does_not_hold_up_the_background_thread()
+ {
+    let rig = Rig::with(|builder| builder.limit(LEASE * 2));
+    for verb in [Verb::Renew, Verb::Settle] {
+        rig.store.always(verb, Fault::hang());
+    }
+    let call = {
+        let rig = rig.clone();
+        tokio::spawn(async move { rig.run(HOLD, async || Ok(1)).await })
+    };
+    let answered = tokio::time::timeout(LEASE * 5, call).await;
+    assert!(answered.is_ok(), "the call had no answer within its limit");
+    // One by each heartbeat that was due, and one for each that was not answered.
+    let renewals = rig.store.calls(Verb::Renew);
+    assert!(renewals < 30, "{renewals}");
+    for verb in [Verb::Renew, Verb::Settle] {
+        rig.store.always(verb, Fault::NONE);
+    }
+    rig.until_idle().await;
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.counts().lease_lost, 0);
+}
+
 /// A retention that no heartbeat can keep harms its own record, and nobody else's.
 #[tokio::test]
 async fn a_retention_of_a_millisecond_does_not_stop_the_background_thread() {

@@ -97,7 +97,7 @@ impl Heartbeats {
             if is_time && pulse.due <= now + TOGETHER {
                 due.push((*id, pulse.attempt.clone()));
                 pulse.due = now + pulse.attempt.retry_pause();
-                if !pulse.attempt.is_lost() {
+                if pulse.attempt.can_be_lost() {
                     // Not later than the moment at which it has to count itself lost.
                     pulse.due = pulse.due.min(pulse.attempt.safe_until()).max(now);
                 }
