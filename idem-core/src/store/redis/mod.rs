@@ -1,6 +1,6 @@
 //! Records in Redis 6.2 or later, or in Valkey.
 //!
-//! Each record is one key with one packed string (see [`format`]), and
+//! Each record is one key with one packed string (see [`format`](mod@format)), and
 //! each verb is one Lua script that touches this key only, so that any topology works: what the
 //! scripts decide is [`step`](crate::record::step()), what they are told is in `argv`, what they
 //! answer in `reply`.
