@@ -64,7 +64,6 @@ fn a_future_that_never_waited_grows_by_one_copy_and_less_than_a_kibibyte() {
 #[test]
 fn a_big_argument_fits_a_small_stack() {
     Idempotency::memory().install().unwrap();
-    #[expect(clippy::large_futures, reason = "the size is the subject")]
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
