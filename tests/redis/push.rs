@@ -149,3 +149,29 @@ async fn a_silent_push_connection_delays_a_new_waiter_by_the_limit_only_once() {
     live_and_die(&direct, 3).await;
     assert!(is_told(&mut watch).await);
 }
+
+#[tokio::test]
+async fn a_waiter_who_leaves_a_frozen_server_holds_up_the_others_for_the_limit_only() {
+    let server = plain();
+    let limit = Duration::from_millis(300);
+    let store = RedisBuilder::server(server.url())
+        .limit(limit)
+        .connect()
+        .await
+        .unwrap();
+    let leaving = store.watch(&order(1)).await.unwrap();
+    server.freeze().unwrap();
+    drop(leaving);
+    tokio::time::sleep(limit / 10).await;
+    store.watch(&order(2)).await.unwrap_err();
+    server.thaw().unwrap();
+    let begin = std::time::Instant::now();
+    let mut watch = loop {
+        match store.watch(&order(2)).await {
+            Ok(watch) => break watch,
+            Err(error) => assert!(begin.elapsed() < PATIENCE, "{error}"),
+        }
+    };
+    live_and_die(&store, 2).await;
+    assert!(is_told(&mut watch).await);
+}

@@ -112,3 +112,20 @@ fn nonsense_is_refused_before_anything_is_dialled() {
         assert_eq!(error.kind(), StoreErrorKind::Misconfigured, "{error}");
     }
 }
+
+#[test]
+fn a_call_in_a_runtime_that_has_ended_holds_up_nobody() {
+    let server = RedisServer::start(RedisOptions::new()).unwrap();
+    let store = RedisBuilder::server(server.url()).build().unwrap();
+    let ended = runtime();
+    let handle = ended.handle().clone();
+    drop(ended);
+    let calling = {
+        let store = store.clone();
+        std::thread::spawn(move || handle.block_on(store.now()))
+    };
+    // An error, or a panic of the runtime's own timer; never an answer, and never for ever.
+    let answer = calling.join();
+    assert!(!matches!(answer, Ok(Ok(_))), "{answer:?}");
+    runtime().block_on(store.now()).unwrap();
+}

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use idem_core::conformance::{self, Course, Harness};
-use idem_core::record::{ClaimReply, Outcome, Slot};
+use idem_core::record::{ClaimReply, Fence, Grant, Outcome, RenewReply, Slot, StoreTime};
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{RedisStore, Scan, Store, StoreKey};
 use idem_core::{StoreError, StoreErrorKind};
@@ -13,7 +13,7 @@ use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::sentinel::{MASTER, Sentinels};
 use idem_tests::wait::{need, until};
 
-use crate::attempt::{claim, echo, first_call, order, settle};
+use crate::attempt::{claim, echo, first_call, order, renew, settle};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -191,6 +191,7 @@ async fn a_node_that_is_frozen_delays_only_its_own_keys() {
         .filter(|number| cluster.master_of(slot_of(*number)).unwrap().port() != frozen.port())
         .collect();
     frozen.freeze().unwrap();
+    a_batch_fails_only_where_it_is_frozen(&store, &elsewhere).await;
     let begin = Instant::now();
     let stuck = tokio::spawn({
         let store = store.clone();
@@ -214,6 +215,30 @@ async fn a_node_that_is_frozen_delays_only_its_own_keys() {
     let (reply, _) = until_claimed(&store, 0).await;
     assert!(matches!(reply, ClaimReply::Completed { .. }), "{reply:?}");
     frozen.thaw().unwrap();
+}
+
+/// Renewals of attempts that ended long ago: those of living nodes are told so.
+async fn a_batch_fails_only_where_it_is_frozen(store: &RedisStore, elsewhere: &[u64]) {
+    let renewal = |number: &u64| {
+        let now = StoreTime::from_micros(u64::MAX / 2);
+        let claim = claim(*number, now);
+        let grant = Grant {
+            fence: Fence::from_u64(1),
+            number: 1,
+            since: now,
+            takeover: false,
+            doubt: false,
+            token: None,
+        };
+        (order(*number), renew(&claim, echo(&claim, grant, now)))
+    };
+    let batch: Vec<_> = [0].iter().chain(elsewhere).map(renewal).collect();
+    let mut answers = store.renew_all(&batch).await.into_iter();
+    let error = answers.next().unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    for answer in answers {
+        assert_eq!(answer.unwrap().reply, RenewReply::Lost);
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! A connection, to one node or to a cluster, that all calls of one runtime share.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,8 +37,8 @@ pub(super) struct Link {
     /// Milliseconds since `born` at which a call was sent after which nothing was heard; 0 if the
     /// last thing that happened was an answer.
     silent_since: AtomicU64,
-    /// Failures, and calls that were given up after a long wait, to a cluster. Other nodes' answers say nothing
-    /// about the one that is silent.
+    /// Failures, and calls that were given up after a long wait, to a cluster: other nodes' answers
+    /// say nothing about the one that is silent.
     given_up: AtomicU32,
     /// How long a call may take.
     patience: Duration,
@@ -81,7 +82,7 @@ impl Link {
         let waiting = self.begin();
         let answers = match self.wire() {
             Wire::Node(node) => send_all_to_node(node, cmds).await,
-            Wire::Cluster(cluster) => send_all_to_cluster(&cluster, cmds).await,
+            Wire::Cluster(cluster) => send_all_to_cluster(&cluster, cmds, self.patience).await,
         };
         waiting.answered();
         answers
@@ -158,21 +159,25 @@ async fn send_all_to_node(
     }
 }
 
+/// Each command on its own, so that a silent node fails its own keys only.
 async fn send_all_to_cluster(
     cluster: &ClusterConnection,
     cmds: Vec<Cmd>,
+    patience: Duration,
 ) -> Vec<RedisResult<Value>> {
+    let limit = patience * 9 / 10;
+    let unanswered = || Err(RedisError::from(io::Error::from(io::ErrorKind::TimedOut)));
+    let mut answers: Vec<_> = cmds.iter().map(|_| unanswered()).collect();
     let mut sent = JoinSet::new();
-    let mut answers: Vec<RedisResult<Value>> = Vec::with_capacity(cmds.len());
     for (index, cmd) in cmds.into_iter().enumerate() {
         let cluster = cluster.clone();
-        sent.spawn(async move { (index, send_to_cluster(cluster, &cmd).await) });
-        answers.push(Err(RedisError::from(std::io::Error::from(
-            std::io::ErrorKind::Interrupted,
-        ))));
+        sent.spawn(async move {
+            let answer = tokio::time::timeout(limit, send_to_cluster(cluster, &cmd)).await;
+            (index, answer)
+        });
     }
     while let Some(answer) = sent.join_next().await {
-        if let Ok((index, answer)) = answer {
+        if let Ok((index, Ok(answer))) = answer {
             answers[index] = answer.and_then(Value::extract_error);
         }
     }

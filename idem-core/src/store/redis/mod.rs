@@ -149,6 +149,36 @@ impl RedisStore {
         self.time(&self.link().await?).await
     }
 
+    async fn renewed(
+        &self,
+        batch: &[(StoreKey, Renew)],
+    ) -> Result<Vec<Answered<Reply>>, StoreError> {
+        let link = self.link().await?;
+        let calls: Vec<_> = batch
+            .iter()
+            .map(|(key, op)| (key.as_str(), argv::renew(op)))
+            .collect();
+        let mut answers = self.run_all(&link, &script::RENEW, &calls).await;
+
+        let mut lost = Vec::new();
+        let mut again = Vec::new();
+        for (index, (key, op)) in batch.iter().enumerate() {
+            if matches!(&answers[index], Ok(answer) if answer.reply == Reply::Nothing)
+                && let Some(echo) = argv::renew_echo(op)
+            {
+                lost.push(index);
+                again.push((key.as_str(), argv::renew(op).with_echo(echo)));
+            }
+        }
+        if !lost.is_empty() {
+            let rebuilt = self.run_all(&link, &script::RENEW, &again).await;
+            for (index, answer) in lost.into_iter().zip(rebuilt) {
+                answers[index] = answer;
+            }
+        }
+        Ok(answers)
+    }
+
     fn failed(&self, link: &Arc<Link>, error: RedisError) -> StoreError {
         let fault = Fault::from(error);
         match fault.harm {
@@ -293,31 +323,16 @@ impl Store for RedisStore {
         self.reading(|| self.time_of_any()).await
     }
 
-    /// Renews a whole batch with one write to the wire. A renewal that found nothing is judged
-    /// again with what its owner knows, as [`renew`](Store::renew) does.
+    /// Renews a whole batch with one write to the wire, and those that were found lost with a
+    /// second one, as [`renew`](Store::renew) does.
     async fn renew_all(&self, batch: &[(StoreKey, Renew)]) -> Vec<Answered<RenewReply>> {
-        let calls: Vec<_> = batch
-            .iter()
-            .map(|(key, op)| (key.as_str(), argv::renew(op)))
-            .collect();
-        let answers = self
-            .within_limit(async {
-                let link = self.link().await?;
-                Ok(self.run_all(&link, &script::RENEW, &calls).await)
-            })
-            .await;
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(error) => return batch.iter().map(|_| Err(error.clone())).collect(),
-        };
-        let mut replies = Vec::with_capacity(answers.len());
-        for ((key, op), answer) in batch.iter().zip(answers) {
-            replies.push(match answer {
-                Ok(answer) if answer.reply == Reply::Nothing => self.renew(key, op).await,
-                other => other.and_then(Answer::into_verb),
-            });
+        match self.within_limit(self.renewed(batch)).await {
+            Ok(answers) => answers
+                .into_iter()
+                .map(|answer| answer.and_then(Answer::into_verb))
+                .collect(),
+            Err(error) => batch.iter().map(|_| Err(error.clone())).collect(),
         }
-        replies
     }
 
     async fn watch(&self, key: &StoreKey) -> Result<Watch, StoreError> {

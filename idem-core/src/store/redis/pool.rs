@@ -73,11 +73,10 @@ impl Pool {
             return Arc::clone(home);
         }
         drop(homes);
+        // Made before the lock is taken: a runtime that is shutting down drops the task at once.
+        let home = Home::within(&runtime, &self.homes);
         let mut homes = self.homes.write().unwrap_or_else(PoisonError::into_inner);
-        let home = homes
-            .entry(id)
-            .or_insert_with(|| Home::within(&runtime, &self.homes));
-        Arc::clone(home)
+        Arc::clone(homes.entry(id).or_insert(home))
     }
 }
 
@@ -95,20 +94,22 @@ struct Home {
 impl Home {
     fn within(runtime: &Handle, homes: &Arc<Homes>) -> Arc<Self> {
         let (watched, pool_is_gone) = oneshot::channel::<()>();
+        let home = Arc::new(Self {
+            current: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            openings: AtomicU64::new(0),
+            _watched: watched,
+        });
         let ending = Ending {
             homes: Arc::downgrade(homes),
             id: runtime.id(),
+            home: Arc::downgrade(&home),
         };
         runtime.spawn(async move {
             let _ending = ending;
             _ = pool_is_gone.await;
         });
-        Arc::new(Self {
-            current: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
-            openings: AtomicU64::new(0),
-            _watched: watched,
-        })
+        home
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
@@ -154,21 +155,27 @@ async fn open_in_time(target: &Target, limit: Duration) -> Result<Link, StoreErr
     }
 }
 
-/// Dropped when its runtime ends.
+/// Dropped when its runtime ends, or with its home.
 struct Ending {
     homes: Weak<Homes>,
     id: Id,
+    home: Weak<Home>,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        if let Some(homes) = self.homes.upgrade() {
-            let home = homes
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .remove(&self.id);
-            // Outside the lock: this drops a connection, and with it tasks.
-            drop(home);
-        }
+        let Some(homes) = self.homes.upgrade() else {
+            return;
+        };
+        let mut homes = homes.write().unwrap_or_else(PoisonError::into_inner);
+        // A later runtime may have the same id.
+        let is_mine = |home: &Arc<Home>| std::ptr::eq(Arc::as_ptr(home), self.home.as_ptr());
+        let home = homes
+            .get(&self.id)
+            .is_some_and(is_mine)
+            .then(|| homes.remove(&self.id));
+        drop(homes);
+        // Outside the lock: this drops a connection, and with it tasks.
+        drop(home);
     }
 }

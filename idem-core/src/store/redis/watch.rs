@@ -183,10 +183,12 @@ async fn leave(hub: Weak<Hub>, channel: String, sender: watch::Sender<u64>) {
             }
             channels.remove(&channel);
         }
-        if let Some(connection) = &mut wire.connection
-            && connection.unsubscribe(&channel).await.is_err()
-        {
-            wire.connection = None;
+        if let Some(connection) = &mut wire.connection {
+            let said = connection.unsubscribe(&channel);
+            let said = tokio::time::timeout(hub.pool.limit(), said).await;
+            if !matches!(said, Ok(Ok(()))) {
+                wire.connection = None;
+            }
         }
         return;
     }
