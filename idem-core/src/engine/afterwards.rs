@@ -78,8 +78,7 @@ async fn go_on(
 ) -> Result<(), &'static str> {
     const FIRST_PAUSE: Duration = Duration::from_millis(50);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-    // An owner's word counts for as long as a record lives.
-    let last_moment = Instant::now() + settle.terms.expire.max(core.times.limit * 2);
+    let last_moment = Instant::now() + record_lives(settle).max(core.times.limit * 2);
     let mut pause = FIRST_PAUSE;
     loop {
         let turn = core.afterwards.line(&settle.outcome).acquire().await;
@@ -103,6 +102,16 @@ async fn go_on(
         driver::sleep(pause)
             .await
             .map_err(|_| "there is no background thread")?;
+    }
+}
+
+/// For how long the owner's word counts. Past its checkpoint at hold, a record outlives `expire`;
+/// so may one whose claim was never heard of.
+fn record_lives(settle: &Settle) -> Duration {
+    let terms = &settle.terms;
+    match &settle.echo {
+        Some(echo) => terms.keep(echo.checkpoint, echo.policy),
+        None => terms.expire.max(terms.doubt),
     }
 }
 
