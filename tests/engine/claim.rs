@@ -5,10 +5,12 @@ use std::time::Instant;
 use idem_core::engine::Changes;
 use idem_core::record::{ClaimReply, Outcome, Reply, Status};
 use idem_core::store::MemoryStore;
-use idem_core::{Attempt, Error, Idempotency, Key, Policy, StoreErrorKind, observe};
+use idem_core::{
+    Attempt, Error, Idempotency, Key, OnError, Policy, Results, StoreErrorKind, observe,
+};
 use idem_tests::faulty::{Fault, Faulty, Verb};
 
-use crate::rig::{Bodies, Held, LIMIT, Rig, failure, is_failure, key};
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, failure, is_failure, key};
 
 const RUNS_WITHOUT: Policy = Policy::new().run_on_store_error();
 
@@ -130,6 +132,22 @@ async fn a_copy_of_the_first_send_is_not_granted_once_the_attempt_has_ended() {
     let replies = rig.store.deliver_copies().await;
     assert_eq!(replies, [Reply::Claim(ClaimReply::Closed)]);
     assert_eq!(rig.status().await, Some(Status::Failed));
+}
+
+// N39
+#[tokio::test]
+async fn nor_after_the_attempts_mark_has_gone() {
+    let rig = Rig::new();
+    let results = Results::<u32, Error>::stored().on_error(OnError::Release);
+    rig.store.next(Verb::Claim, [Fault::stay_on_the_wire()]);
+    let failed = rig
+        .idem
+        .run_with(key(), Policy::new(), results, None, async || Err(failure()));
+    assert!(is_failure(&failed.await));
+    rig.clock.advance(LEASE * 60);
+    let replies = rig.store.deliver_copies().await;
+    assert_eq!(replies, [Reply::Claim(ClaimReply::Late)]);
+    assert_eq!(rig.status().await, None);
 }
 
 #[tokio::test]

@@ -303,3 +303,44 @@ async fn a_retention_of_a_millisecond_does_not_stop_the_background_thread() {
         rig.store.calls(Verb::Renew)
     );
 }
+
+/// As after a kill: nothing is heard of the attempt any more.
+async fn dies_in_silence(rig: &Rig, policy: Policy) {
+    let held = Held::new();
+    let call = rig.hold(policy, &held).await;
+    rig.store.always(Verb::Settle, Fault::hang());
+    call.abort();
+    assert!(call.await.is_err());
+}
+
+// E01, E02, E06, N05
+#[tokio::test]
+async fn the_key_of_a_dead_attempt_is_held_for_the_lease_and_not_for_the_retention() {
+    for (policy, runs) in [
+        (HOLD, false),
+        (HOLD.own_checkpoint(), true),
+        (RERUN, true),
+        (RERUN.own_checkpoint(), true),
+    ] {
+        let (rig, bodies) = (Rig::new(), Bodies::default());
+        let policy = policy.expire(Duration::from_hours(24));
+        dies_in_silence(&rig, policy).await;
+        rig.clock.advance(LEASE - Duration::from_millis(1));
+        let refused = rig.count(policy, &bodies).await;
+        assert!(
+            matches!(refused, Err(Error::InProgress { .. })),
+            "{refused:?}"
+        );
+        rig.clock.advance(Duration::from_millis(1));
+        rig.store.always(Verb::Settle, Fault::NONE);
+        let next = rig.count(policy, &bodies).await;
+        if runs {
+            assert_eq!(next.unwrap(), 1);
+        } else {
+            assert!(
+                matches!(next, Err(Error::OutcomeUnknown { .. })),
+                "{next:?}"
+            );
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What becomes of a settle that is not answered.
 
+use std::time::Duration;
+
 use idem_core::record::Status;
 use idem_core::{Error, Policy, StoreErrorKind};
 use idem_tests::faulty::{Fault, Verb};
@@ -91,4 +93,38 @@ async fn a_record_that_the_store_lost_is_written_anew_by_its_success() {
     assert_eq!(rig.counts().record_lost, 1);
     assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
     assert_eq!(bodies.count(), 1);
+}
+
+/// A record past its checkpoint at hold outlives `expire`, and so does its owner's word.
+#[tokio::test]
+async fn a_settle_goes_on_for_as_long_as_its_record_lives() {
+    const EXPIRE: Duration = Duration::from_millis(250);
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let policy = Policy::new().expire(EXPIRE);
+    rig.store
+        .always(Verb::Settle, Fault::fail(StoreErrorKind::Unavailable));
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    tokio::time::sleep(EXPIRE * 2).await;
+    rig.store.heal();
+    rig.until_idle().await;
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 1);
+}
+
+/// Law 10 does not depend on how long the store was away.
+#[tokio::test]
+async fn a_give_up_goes_on_for_as_long_as_the_record_it_may_have_left() {
+    const EXPIRE: Duration = Duration::from_millis(250);
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let policy = Policy::new().expire(EXPIRE);
+    rig.store.next(Verb::Claim, [Fault::swallow_the_reply(); 2]);
+    rig.store
+        .always(Verb::Settle, Fault::fail(StoreErrorKind::Unavailable));
+    let refused = rig.count(policy, &bodies).await;
+    assert!(matches!(refused, Err(Error::Store { .. })), "{refused:?}");
+    tokio::time::sleep(EXPIRE * 2).await;
+    rig.store.heal();
+    rig.clock.advance(LIMIT * 2);
+    rig.until_idle().await;
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
 }

@@ -1,9 +1,10 @@
 //! What the owner hears when its record has gone to somebody else.
 
 use idem_core::engine::Changes;
-use idem_core::record::{Resolve, Status, Verdict};
+use idem_core::record::{OperatorReply, Reply, Resolve, Status, Verdict};
 use idem_core::store::Store;
 use idem_core::{Error, Policy};
+use idem_tests::faulty::{Fault, Verb};
 
 use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key, store_key};
 
@@ -126,4 +127,30 @@ async fn an_operators_word_about_an_attempt_that_has_ended_meanwhile_is_refused(
     let bodies = Bodies::default();
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
     assert_eq!(bodies.count(), 0);
+}
+
+// N29
+#[tokio::test]
+async fn a_delayed_forget_does_not_delete_a_later_success() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let failed = rig.run(Policy::new(), async || Err(failure())).await;
+    assert!(is_failure(&failed));
+    rig.store.next(Verb::Forget, [Fault::stay_on_the_wire()]);
+    assert!(rig.idem.forget(&key()).await.is_err());
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    let late = rig.store.deliver_copies().await;
+    assert_eq!(late, [Reply::Forget(OperatorReply::Changed)]);
+    assert_eq!(rig.status().await, Some(Status::Success));
+}
+
+// N29
+#[tokio::test]
+async fn a_delayed_settle_does_not_bring_back_what_was_forgotten() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    rig.store.next(Verb::Settle, [Fault::NONE.leaving_a_copy()]);
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    assert_eq!(rig.idem.forget(&key()).await.unwrap(), Changes::Done);
+    rig.store.deliver_copies().await;
+    assert_eq!(rig.status().await, None);
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 2);
 }
