@@ -40,6 +40,9 @@ struct Pulse {
 /// What is due so soon goes along in one batch.
 const TOGETHER: Duration = Duration::from_millis(50);
 
+/// A store may renew one by one, and one key may hang: neither is to cost all others their leases.
+const MOST_TOGETHER: usize = 32;
+
 impl Heartbeats {
     /// Renews `attempt` until it is [removed](Self::remove) under the number given.
     pub(crate) fn add(&self, core: &Arc<Core>, attempt: &Attempt) -> u64 {
@@ -131,8 +134,8 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         }
         // A lost attempt still asks: at hold its record is most likely its own.
         let batch: Vec<_> = due.into_iter().chain(lost).collect();
-        if !batch.is_empty() {
-            driver::spawn(renew(core.clone(), batch));
+        for together in batch.chunks(MOST_TOGETHER) {
+            driver::spawn(renew(core.clone(), together.to_vec()));
         }
         drop(core);
         let earlier = heartbeats.earlier.notified();
