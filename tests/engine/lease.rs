@@ -85,6 +85,35 @@ async fn a_heartbeat_that_failed_is_repeated_in_time() {
     }
 }
 
+/// A store that renews one by one, as those do that have nothing better.
+#[tokio::test]
+async fn many_attempts_over_a_slow_store_do_not_lose_their_leases_together() {
+    const SLOW: Fault = Fault::NONE.after(Duration::from_millis(5));
+    let rig = Rig::with(|builder| builder.limit(LIMIT * 4));
+    rig.store.always(Verb::Renew, SLOW);
+    let held = Held::new();
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let (idem, held) = (rig.idem.clone(), held.clone());
+        let key = idem_core::Key::new("many", number).unwrap();
+        calls.spawn(async move {
+            let body = async || {
+                held.stay().await;
+                Ok::<_, Error>(number)
+            };
+            idem.run(key, RERUN, body).await
+        });
+    }
+    tokio::time::sleep(LEASE * 3 / 2).await;
+    for _ in 0..200 {
+        held.release();
+    }
+    for result in calls.join_all().await {
+        result.unwrap();
+    }
+    assert_eq!(rig.counts().lease_lost, 0);
+}
+
 // L01, L08
 #[tokio::test]
 async fn at_rerun_a_lost_body_is_dropped_and_the_next_holder_has_a_higher_fence() {
