@@ -1,6 +1,6 @@
-//! Random calls over a store with random faults: whatever happens, the promise of hold is kept.
+//! Random calls over a store with random faults: whatever happens, the promises are kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -57,6 +57,13 @@ impl Dice {
     }
 }
 
+/// Faults under which a settle is confirmed all the same.
+const HARMLESS: [Fault; 3] = [
+    Fault::NONE,
+    Fault::deliver_twice(),
+    Fault::NONE.yielding().leaving_a_copy(),
+];
+
 /// What bodies did, by key.
 #[derive(Clone, Default)]
 struct Deeds(Arc<Mutex<HashMap<u64, Deed>>>);
@@ -68,6 +75,8 @@ struct Deed {
     number: u32,
     /// Bodies that began and did not return.
     left_behind: u32,
+    /// What callers were given, each once.
+    results: BTreeSet<u32>,
 }
 
 impl Deeds {
@@ -85,6 +94,13 @@ impl Deeds {
             deed.effects.push(deed.number);
             deed.number
         })
+    }
+
+    fn is_given(&self, key: u64, number: u32, is_rerun: bool) {
+        self.with(key, |deed| {
+            deed.results.insert(number);
+            assert!(is_rerun || deed.effects == [number], "key {key}: {number}");
+        });
     }
 
     /// The body's own word: nothing happened.
@@ -123,12 +139,8 @@ fn address(key: u64) -> Key {
     Key::new("chaos", key).unwrap()
 }
 
-async fn calls(rig: Rig, mut dice: Dice, deeds: Deeds, marks: bool) {
-    let policy = if marks {
-        Policy::new().own_checkpoint()
-    } else {
-        Policy::new()
-    };
+async fn calls(rig: Rig, mut dice: Dice, deeds: Deeds, policy: Policy) {
+    let marks = policy == policy.own_checkpoint();
     for _ in 0..CALLS {
         let key = dice.below(KEYS);
         let policy = match dice.below(2) {
@@ -145,7 +157,7 @@ async fn calls(rig: Rig, mut dice: Dice, deeds: Deeds, marks: bool) {
             })
         };
         match call.await {
-            Ok(Ok(Ok(number))) => assert_eq!(deeds.of(key).effects, [number]),
+            Ok(Ok(Ok(number))) => deeds.is_given(key, number, is_rerun(policy)),
             Err(panicked) => assert!(panicked.is_panic()),
             Ok(Ok(Err(_)) | Err(_)) => {}
         }
@@ -156,7 +168,12 @@ async fn calls(rig: Rig, mut dice: Dice, deeds: Deeds, marks: bool) {
     }
 }
 
-async fn storm(seed: u64, marks: bool) {
+fn is_rerun(policy: Policy) -> bool {
+    policy == policy.rerun_abandoned()
+}
+
+async fn storm(seed: u64, policy: Policy) {
+    println!("seed {seed}, {policy:?}");
     let rig = Rig::with(|builder| builder.limit(LIMIT));
     let mut dice = Dice(seed);
     for verb in [
@@ -166,19 +183,27 @@ async fn storm(seed: u64, marks: bool) {
         Verb::Watch,
         Verb::Peek,
     ] {
-        let faults: Vec<_> = (0..1000).map(|_| dice.fault(verb)).collect();
+        let faults: Vec<_> = if verb == Verb::Settle && is_rerun(policy) {
+            HARMLESS.into_iter().cycle().take(1000).collect()
+        } else {
+            (0..1000).map(|_| dice.fault(verb)).collect()
+        };
         rig.store.next(verb, faults);
     }
     let deeds = Deeds::default();
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
         let dice = Dice(dice.below(u64::MAX) | 1);
-        callers.spawn(calls(rig.clone(), dice, deeds.clone(), marks));
+        callers.spawn(calls(rig.clone(), dice, deeds.clone(), policy));
     }
     callers.join_all().await;
     settle_down(&rig).await;
     for key in 0..KEYS {
-        judge(&rig, &deeds.of(key), key).await;
+        if is_rerun(policy) {
+            judge_rerun(&rig, &deeds.of(key), key).await;
+        } else {
+            judge_hold(&rig, &deeds.of(key), key).await;
+        }
     }
 }
 
@@ -191,7 +216,7 @@ async fn settle_down(rig: &Rig) {
     rig.until_idle().await;
 }
 
-async fn judge(rig: &Rig, deed: &Deed, key: u64) {
+async fn judge_hold(rig: &Rig, deed: &Deed, key: u64) {
     let effects = &deed.effects;
     assert!(effects.len() <= 1, "key {key} had effects {effects:?}");
     let record = rig.idem.peek(&address(key)).await.unwrap();
@@ -213,19 +238,37 @@ async fn judge(rig: &Rig, deed: &Deed, key: u64) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn at_most_one_effect_stands_whatever_the_store_and_the_callers_do() {
+async fn judge_rerun(rig: &Rig, deed: &Deed, key: u64) {
+    let results = &deed.results;
+    // A result that the store had not confirmed may have been followed by another.
+    let unconfirmed = rig.counts().unconfirmed;
+    let most = 1 + usize::try_from(unconfirmed).unwrap();
+    assert!(results.len() <= most, "key {key} gave {results:?}");
+    let body = async || Err::<u32, _>(failure());
+    match rig.idem.run(address(key), Policy::new(), body).await {
+        Ok(replay) => assert!(results.is_empty() || results.contains(&replay), "key {key}"),
+        Err(_) => assert!(results.len() < most, "key {key} has forgotten {results:?}"),
+    }
+}
+
+async fn storms(policies: &[Policy]) {
     let begin = std::time::SystemTime::now();
-    let seed = begin
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_nanos();
-    let mut seeds = Dice(u64::try_from(seed).unwrap() | 1);
+    let since = begin.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let mut seeds = Dice(u64::try_from(since.as_nanos()).unwrap() | 1);
     let mut storms = JoinSet::new();
-    for number in 0..8 {
-        let seed = seeds.below(u64::MAX) | 1;
-        println!("seed {seed}");
-        storms.spawn(storm(seed, number % 2 == 0));
+    for policy in policies.iter().cycle().take(8) {
+        storms.spawn(storm(seeds.below(u64::MAX) | 1, *policy));
     }
     storms.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn at_hold_at_most_one_effect_stands_whatever_the_store_and_the_callers_do() {
+    storms(&[Policy::new(), Policy::new().own_checkpoint()]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn at_rerun_all_callers_of_a_key_get_one_result() {
+    let rerun = Policy::new().rerun_abandoned();
+    storms(&[rerun, rerun.own_checkpoint()]).await;
 }
