@@ -323,8 +323,7 @@ impl Attempt {
     }
 
     pub(crate) fn count_record_lost(&self) {
-        Counters::add(&self.0.core.counters.record_lost);
-        tracing::error!(key = ?self.0.store_key, "the store had lost a record; it was written anew");
+        self.0.core.count_record_lost(&self.0.store_key);
     }
 
     pub(crate) fn context(&self) -> Context {

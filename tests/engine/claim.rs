@@ -1,6 +1,6 @@
 //! What becomes of a claim that is not answered, or answered twice.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use idem_core::engine::Changes;
 use idem_core::record::{ClaimReply, Outcome, Reply, Status};
@@ -76,6 +76,24 @@ async fn a_claim_that_was_granted_without_an_answer_is_given_up() {
     rig.until_idle().await;
     assert_eq!(rig.status().await, None);
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+}
+
+/// Its record is held as unknown for longer than `expire`, although its body never ran.
+#[tokio::test]
+async fn a_claim_is_given_up_also_after_an_outage_that_was_longer_than_the_retention() {
+    const EXPIRE: Duration = Duration::from_millis(500);
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let policy = Policy::new().expire(EXPIRE);
+    rig.store.next(Verb::Claim, [Fault::swallow_the_reply(); 2]);
+    let away = Fault::fail(StoreErrorKind::Unavailable);
+    rig.store.always(Verb::Settle, away);
+    let refused = rig.count(policy, &bodies).await;
+    assert!(matches!(refused, Err(Error::Store { .. })), "{refused:?}");
+    tokio::time::sleep(EXPIRE * 2).await;
+    rig.clock.advance(EXPIRE * 2);
+    rig.store.always(Verb::Settle, Fault::NONE);
+    rig.until_idle().await;
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
 }
 
 // N38

@@ -38,6 +38,38 @@ async fn a_good_body_gives_its_result_although_the_store_is_away_and_the_settle_
     }
 }
 
+/// What is held as unknown is held for longer than `expire`, and so long its owner's word counts.
+#[tokio::test]
+async fn a_store_that_was_away_for_longer_than_the_retention_still_hears_of_a_success() {
+    const EXPIRE: Duration = Duration::from_millis(500);
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let policy = Policy::new().expire(EXPIRE);
+    let away = Fault::fail(StoreErrorKind::Unavailable);
+    rig.store.always(Verb::Settle, away);
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    tokio::time::sleep(EXPIRE * 2).await;
+    rig.clock.advance(EXPIRE * 2);
+    rig.store.always(Verb::Settle, Fault::NONE);
+    rig.until_idle().await;
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_was_lost_is_counted_also_where_its_success_was_told_later() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let away = Fault::fail(StoreErrorKind::Unavailable);
+    rig.store.always(Verb::Settle, away);
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    rig.lose().await;
+    rig.store.always(Verb::Settle, Fault::NONE);
+    rig.until_idle().await;
+    assert_eq!(rig.status().await, Some(Status::Success));
+    assert_eq!(rig.counts().record_lost, 1);
+    assert_eq!(rig.counts().unconfirmed, 1);
+}
+
 #[tokio::test]
 async fn a_failed_body_gives_its_own_error_although_the_store_is_away() {
     let rig = Rig::new();

@@ -9,35 +9,40 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::ask::Unanswered;
-use super::core::{BusyToken, Core, Counters};
+use super::core::{BusyToken, Core};
 use crate::driver;
 use crate::record::{Outcome, Settle, SettleReply, StoreTime};
 use crate::store::StoreKey;
 
-/// How many settles of one engine go on at a time, and how many wait.
-#[derive(Debug)]
+/// The settles of one engine that go on.
+#[derive(Debug, Default)]
 pub(crate) struct Afterwards {
     /// Words of bodies that ran: they matter more, and do not stand behind the others.
-    settling: Semaphore,
+    settling: Line,
     /// Of claims that nobody wants any more.
-    giving_up: Semaphore,
+    giving_up: Line,
+}
+
+/// How many go on at a time, and how many wait.
+#[derive(Debug)]
+struct Line {
+    asking: Semaphore,
     waiting: Semaphore,
 }
 
-impl Default for Afterwards {
+impl Default for Line {
     fn default() -> Self {
         const ASKING: usize = 32;
         const WAITING: usize = 100_000;
         Self {
-            settling: Semaphore::new(ASKING),
-            giving_up: Semaphore::new(ASKING),
+            asking: Semaphore::new(ASKING),
             waiting: Semaphore::new(WAITING),
         }
     }
 }
 
 impl Afterwards {
-    fn line(&self, outcome: &Outcome) -> &Semaphore {
+    fn line(&self, outcome: &Outcome) -> &Line {
         match outcome {
             Outcome::GiveUp => &self.giving_up,
             _ => &self.settling,
@@ -58,37 +63,55 @@ pub(crate) fn settle(
 ) {
     let (core, key) = (core.clone(), key.clone());
     driver::spawn(async move {
-        let asked = match core.afterwards.waiting.try_acquire() {
-            Ok(_place) => go_on(&core, &key, &mut { settle }, until).await,
+        let mut settle = settle;
+        let line = core.afterwards.line(&settle.outcome);
+        let answered = match line.waiting.try_acquire() {
+            Ok(_place) => go_on(&core, &key, line, &mut settle, until).await,
             Err(_) => Err("too many wait already"),
         };
-        if let Err(why) = asked {
-            Counters::add(&core.counters.unconfirmed);
-            tracing::error!(?key, why, "a settle was never answered");
+        match answered {
+            Ok(reply) => hear(&core, &key, &settle.outcome, &reply),
+            Err(why) => {
+                let outcome = name(&settle.outcome);
+                tracing::error!(?key, outcome, why, "a settle was never answered");
+            }
         }
         drop(busy);
     });
 }
 
+/// What an answer means that no caller waits for any more.
+fn hear(core: &Core, key: &StoreKey, outcome: &Outcome, reply: &SettleReply) {
+    match (outcome, reply) {
+        (_, SettleReply::Adopted) => core.count_record_lost(key),
+        (
+            Outcome::Success(_) | Outcome::SuccessForget,
+            SettleReply::Superseded { .. } | SettleReply::Damaged,
+        ) => tracing::error!(?key, "a success was told too late: its record had gone"),
+        _ => {}
+    }
+}
+
 async fn go_on(
     core: &Core,
     key: &StoreKey,
+    line: &Line,
     settle: &mut Settle,
     until: Option<StoreTime>,
-) -> Result<(), &'static str> {
+) -> Result<SettleReply, &'static str> {
     const FIRST_PAUSE: Duration = Duration::from_millis(50);
     const LONGEST_PAUSE: Duration = Duration::from_secs(1);
     let last_moment = Instant::now() + record_lives(settle).max(core.times.limit * 2);
     let mut pause = FIRST_PAUSE;
     loop {
-        let turn = core.afterwards.line(&settle.outcome).acquire().await;
+        let turn = line.asking.acquire().await;
         let asked = core.ask(key, settle, &Unanswered::default()).await;
         drop(turn);
         match asked {
             Ok(asked) if asked.reply == SettleReply::Late => {}
             Ok(asked) => match until {
                 Some(until) if asked.now <= until => pause = just_after(until, asked.now),
-                _ => return Ok(()),
+                _ => return Ok(asked.reply),
             },
             Err(error) => {
                 let outcome = name(&settle.outcome);

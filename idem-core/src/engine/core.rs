@@ -13,7 +13,7 @@ use super::heartbeat::Heartbeats;
 use super::wait::Waits;
 use crate::error::Error;
 use crate::policy::{EngineTimes, Policy};
-use crate::store::ErasedStore;
+use crate::store::{ErasedStore, StoreKey};
 
 pub(crate) struct Core {
     pub(crate) store: Box<dyn ErasedStore>,
@@ -38,6 +38,14 @@ impl fmt::Debug for Core {
             .field("defaults", &self.defaults)
             .field("times", &self.times)
             .finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// The store had lost a record, and an owner's word wrote it anew.
+    pub(crate) fn count_record_lost(&self, key: &StoreKey) {
+        Counters::add(&self.counters.record_lost);
+        tracing::error!(?key, "the store had lost a record; it was written anew");
     }
 }
 
