@@ -308,7 +308,8 @@ fn lease(asked: Option<Duration>, expire: Duration) -> Result<Duration, Error> {
     }
 }
 
-fn whole_millis(duration: Duration) -> Duration {
+/// Cut to the unit of the stores.
+pub(crate) fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -168,6 +168,22 @@ async fn nor_after_the_attempts_mark_has_gone() {
     assert_eq!(rig.status().await, None);
 }
 
+/// Its age is reckoned from its deadline, whose parts below a millisecond no store knows.
+#[tokio::test]
+async fn a_copy_is_older_than_a_later_attempt_by_less_than_a_millisecond_too() {
+    let rig = Rig::with(|builder| builder.limit(LIMIT + Duration::from_micros(900)));
+    let policy = Policy::new();
+    rig.store.next(Verb::Claim, [Fault::stay_on_the_wire()]);
+    for _ in 0..2 {
+        let failed = rig.run(policy, async || Err(failure())).await;
+        assert!(is_failure(&failed));
+        rig.clock.advance(Duration::from_micros(500));
+    }
+    let replies = rig.store.deliver_copies().await;
+    assert_eq!(replies, [Reply::Claim(ClaimReply::Late)]);
+    assert_eq!(rig.status().await, Some(Status::Failed));
+}
+
 #[tokio::test]
 async fn a_claim_that_was_under_way_for_too_long_is_sent_again_with_a_new_deadline() {
     let (rig, bodies) = (Rig::new(), Bodies::default());

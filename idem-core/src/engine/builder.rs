@@ -8,7 +8,7 @@ use super::core::{Busy, Core, Counters, Sites};
 use super::heartbeat::Heartbeats;
 use super::wait::Waits;
 use crate::error::Error;
-use crate::policy::{EngineTimes, Policy, invalid};
+use crate::policy::{EngineTimes, Policy, invalid, whole_millis};
 use crate::store::{ErasedStore, Store, check_namespace};
 
 /// Options of an engine. What a function's own policy says goes before them.
@@ -78,9 +78,12 @@ impl Builder {
         self
     }
 
-    /// How long one store call may take, resend included: 2 s unless said.
+    /// How long one store call may take, resend included: 2 s unless said. Cut to whole
+    /// milliseconds. A store over a network has a limit of its own, which is said there.
     pub fn limit(mut self, limit: Duration) -> Self {
-        self.times.limit = limit;
+        // The stores reckon with whole milliseconds when a claim was sent; a deadline that knows
+        // more would make it younger than it is.
+        self.times.limit = whole_millis(limit);
         self
     }
 
