@@ -8,7 +8,7 @@ mod sides;
 mod table;
 mod valgrind;
 
-use std::env;
+use std::{env, process};
 
 use anyhow::{Result, bail};
 use idem_tests::redis::{RedisOptions, RedisServer};
@@ -40,6 +40,7 @@ fn main() -> Result<()> {
     match args[..] {
         [] => compare(ROUNDS),
         ["--rounds", rounds] => compare(rounds.parse()?),
+        ["load", side, tasks, calls, url] => load(side, tasks.parse()?, calls.parse()?, url),
         ["work", side, kind, calls, url] => valgrind::work(side, kind, calls.parse()?, url),
         _ => bail!("usage: idem-bench [--rounds N]"),
     }
@@ -80,12 +81,21 @@ fn compare(rounds: usize) -> Result<()> {
 
 async fn times(server: &RedisServer, rounds: usize) -> Result<()> {
     let sides = connect_all(&server.url()).await?;
-    let empty = || server.cli(&["FLUSHALL"]).map(drop);
     for load in LOADS {
-        let times = rounds::measure(&sides, load, rounds, empty).await?;
+        let times = rounds::measure(server, &sides, load, rounds).await?;
         table::times(&sides, load, &times);
     }
     Ok(())
+}
+
+/// Nothing but first calls of one side, for a profiler.
+fn load(side: &str, tasks: u64, calls: u64, url: &str) -> Result<()> {
+    let name = Name::of_word(side)?;
+    let from = u64::from(process::id()) << 32;
+    runtime(1)?.block_on(async {
+        let side = connect(name, url).await?;
+        side.run(Load { tasks, calls }, from).await.map(drop)
+    })
 }
 
 async fn connect_all(url: &str) -> Result<Vec<Contestant>> {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use idem_tests::redis::RedisServer;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::order::{Order, paid};
 use crate::sides::{Name, Side};
@@ -17,11 +19,20 @@ pub(crate) struct Load {
     pub(crate) calls: u64,
 }
 
-/// The seconds per call, round by round.
+/// What one call took in one round, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Took {
+    pub(crate) wall: f64,
+    /// Processor time of this process, and of the server: what a busy machine does not blur.
+    pub(crate) client: f64,
+    pub(crate) server: f64,
+}
+
+/// Round by round.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    pub(crate) first: Vec<f64>,
-    pub(crate) duplicate: Vec<f64>,
+    pub(crate) first: Vec<Took>,
+    pub(crate) duplicate: Vec<Took>,
 }
 
 type Batch = Pin<Box<dyn Future<Output = Result<Duration>>>>;
@@ -68,20 +79,19 @@ async fn batch<S: Side>(side: Arc<S>, load: Load, from: u64) -> Result<Duration>
     Ok(begin.elapsed())
 }
 
-/// Measures all sides under `load`; `empty` empties the server between two rounds. The first
-/// round warms up and is not counted.
+/// Measures all sides under `load`. The first round warms up and is not counted.
 pub(crate) async fn measure(
+    server: &RedisServer,
     sides: &[Contestant],
     load: Load,
     rounds: usize,
-    empty: impl Fn() -> Result<()>,
 ) -> Result<Vec<Times>> {
     let mut times: Vec<_> = sides.iter().map(|_| Times::default()).collect();
     for round in 0..=rounds {
-        empty()?;
+        server.cli(&["FLUSHALL"])?;
         for turn in 0..sides.len() {
             let at = (round + turn) % sides.len();
-            let (first, duplicate) = both(&sides[at], load).await?;
+            let (first, duplicate) = both(server, &sides[at], load).await?;
             if round > 0 {
                 times[at].first.push(first);
                 times[at].duplicate.push(duplicate);
@@ -92,11 +102,11 @@ pub(crate) async fn measure(
 }
 
 /// First calls, then as many duplicates of them.
-async fn both(side: &Contestant, load: Load) -> Result<(f64, f64)> {
+async fn both(server: &RedisServer, side: &Contestant, load: Load) -> Result<(Took, Took)> {
     let before = paid();
-    let first = side.run(load, 0).await?;
+    let first = timed(server, side, load).await?;
     let after_first = paid();
-    let duplicate = side.run(load, 0).await?;
+    let duplicate = timed(server, side, load).await?;
     let runs = (after_first - before, paid() - after_first);
     // The raw loop has no body.
     ensure!(
@@ -105,11 +115,32 @@ async fn both(side: &Contestant, load: Load) -> Result<(f64, f64)> {
         side.name,
         load.calls
     );
-    Ok((per_call(first, load), per_call(duplicate, load)))
+    Ok((first, duplicate))
 }
 
-fn per_call(time: Duration, load: Load) -> f64 {
+async fn timed(server: &RedisServer, side: &Contestant, load: Load) -> Result<Took> {
     #[expect(clippy::cast_precision_loss, reason = "a number of calls is small")]
     let calls = load.calls as f64;
-    time.as_secs_f64() / calls
+    let (server_before, before) = (server_time(server)?, own_time());
+    let wall = side.run(load, 0).await?;
+    let (after, server_after) = (own_time(), server_time(server)?);
+    Ok(Took {
+        wall: wall.as_secs_f64() / calls,
+        client: (after - before) / calls,
+        server: (server_after - server_before) / calls,
+    })
+}
+
+/// The processor time of this process, in seconds.
+#[expect(clippy::cast_precision_loss, reason = "µs are exact enough")]
+fn own_time() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// The processor time of the server, in seconds.
+fn server_time(server: &RedisServer) -> Result<f64> {
+    let user: f64 = server.info("used_cpu_user")?.trim().parse()?;
+    let system: f64 = server.info("used_cpu_sys")?.trim().parse()?;
+    Ok(user + system)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::order::Order;
 
@@ -46,6 +46,12 @@ impl Name {
         Self::Idempotent,
         Self::Cached,
     ];
+
+    /// The side that is written so on the command line.
+    pub(crate) fn of_word(word: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|name| name.word() == word);
+        found.with_context(|| format!("there is no side `{word}`"))
+    }
 
     /// Whether the targets are meant for it.
     pub(crate) fn is_ours(self) -> bool {

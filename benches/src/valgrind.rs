@@ -104,9 +104,9 @@ pub(crate) fn work(name: &str, kind: &str, calls: usize, url: &str) -> Result<()
         _ => bail!("neither `first` nor `duplicate`: {kind}"),
     };
     let orders = orders.into_iter().take(calls);
-    let name = Name::ALL.into_iter().find(|known| known.word() == name);
+    let name = Name::of_word(name)?;
     runtime(1)?.block_on(async {
-        match name.context("there is no such side")? {
+        match name {
             Name::Raw => pay_all::<Raw>(orders, url).await,
             Name::Ours => pay_all::<Ours>(orders, url).await,
             Name::OursWithFingerprint => pay_all::<OursWithFingerprint>(orders, url).await,
