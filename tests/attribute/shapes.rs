@@ -2,11 +2,10 @@
 
 use std::error::Error as StdError;
 use std::fmt::{self, Display};
-use std::sync::Arc;
 
 use idem_core::{Error, Outcome, idempotent, observe};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use crate::shop::{Receipt, Request, with_engine};
 
@@ -131,88 +130,6 @@ async fn one_generic_function_is_one_function_whatever_its_type() {
     .await;
 }
 
-struct Shop {
-    tenant: &'static str,
-    paid: u32,
-}
-
-struct Other;
-
-impl Shop {
-    const NAME: &'static str = "shop";
-
-    #[idempotent(prefix = "shop:by_ref", key = "{self.tenant}:{request.order_no}")]
-    async fn pay(&self, request: &Request) -> Result<String, Error> {
-        Ok(format!(
-            "{} {} {}",
-            Self::NAME,
-            self.tenant,
-            request.body().await
-        ))
-    }
-
-    #[idempotent(prefix = "shop:by_mut", key = request.order_no)]
-    async fn add(&mut self, request: &Request) -> Result<u32, Error> {
-        self.paid += request.body().await;
-        Ok(self.paid)
-    }
-
-    #[idempotent(prefix = "shop:by_value", key = (self.tenant, request.order_no))]
-    async fn close(self, request: &Request) -> Result<u32, Error> {
-        request.body().await;
-        Ok(self.paid)
-    }
-
-    #[idempotent(prefix = "shop:by_arc", key = "self.tenant")]
-    async fn share(self: Arc<Self>, request: Request) -> Result<u32, Error> {
-        Ok(request.body().await + self.paid)
-    }
-}
-
-impl Other {
-    #[idempotent(prefix = "other", key = "request.order_no")]
-    async fn pay(&self, request: &Request) -> Result<String, Error> {
-        Ok(format!("other {}", request.body().await))
-    }
-}
-
-// M04
-#[tokio::test]
-async fn methods_of_one_name_and_of_every_receiver() {
-    with_engine(async |_| {
-        let request = Request::new("A");
-        let mut shop = Shop {
-            tenant: "T",
-            paid: 0,
-        };
-        assert_eq!(shop.pay(&request).await.unwrap(), "shop T 1");
-        assert_eq!(shop.pay(&request).await.unwrap(), "shop T 1");
-        let neighbour = Shop {
-            tenant: "U",
-            paid: 0,
-        };
-        assert_eq!(neighbour.pay(&request).await.unwrap(), "shop U 2");
-        assert_eq!(Other.pay(&request).await.unwrap(), "other 3");
-        assert_eq!(Other.pay(&request).await.unwrap(), "other 3");
-
-        assert_eq!(shop.add(&request).await.unwrap(), 4);
-        assert_eq!(shop.add(&request).await.unwrap(), 4);
-        assert_eq!(shop.paid, 4);
-        for tenant in ["T", "T"] {
-            let shop = Arc::new(Shop { tenant, paid: 0 });
-            assert_eq!(shop.share(request.clone()).await.unwrap(), 5);
-        }
-        assert_eq!(shop.close(&request).await.unwrap(), 4);
-        let other = Shop {
-            tenant: "T",
-            paid: 9,
-        };
-        assert_eq!(other.close(&request).await.unwrap(), 4);
-        assert_eq!(request.bodies.count(), 6);
-    })
-    .await;
-}
-
 type Outcomes<T> = Result<T, Box<dyn StdError + Send + Sync>>;
 
 #[derive(Debug)]
@@ -288,40 +205,13 @@ async fn anyhow_errors_fail_and_the_guards_own_error_can_be_taken_out() {
     .await;
 }
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Account {
-    owner: String,
-}
-
-impl Account {
-    #[idempotent(prefix = "account", key = "request.order_no")]
-    async fn open(request: Request) -> Result<Self, Error> {
-        request.body().await;
-        Ok(Self {
-            owner: request.order_no,
-        })
-    }
-}
-
-// M17
-#[tokio::test]
-async fn self_in_a_signature_and_in_a_body() {
-    with_engine(async |_| {
-        let request = Request::new("A");
-        let account = Account::open(request.clone()).await.unwrap();
-        assert_eq!(Account::open(request.clone()).await.unwrap(), account);
-        assert_eq!(request.bodies.count(), 1);
-    })
-    .await;
-}
-
 struct Json<T>(T);
 
 #[idempotent(prefix = "patterns", key = "{request.order_no}:{tenant}")]
 async fn with_patterns(
     Json(mut request): Json<Request>,
     (tenant, _region): (String, u8),
-    _: &Other,
+    _: &Sqlite,
 ) -> Result<String, Error> {
     request.amount += request.body().await;
     Ok(format!("{tenant} {}", request.amount))
@@ -334,7 +224,7 @@ async fn arguments_bound_by_patterns() {
         let request = Request::new("A");
         for _ in 0..2 {
             let request = Json(request.clone());
-            let paid = with_patterns(request, ("T".into(), 1), &Other).await;
+            let paid = with_patterns(request, ("T".into(), 1), &Sqlite).await;
             assert_eq!(paid.unwrap(), "T 1");
         }
         assert_eq!(request.bodies.count(), 1);

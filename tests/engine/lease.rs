@@ -354,13 +354,13 @@ async fn the_key_of_a_dead_attempt_is_held_for_the_lease_and_not_for_the_retenti
         let (rig, bodies) = (Rig::new(), Bodies::default());
         let policy = policy.expire(Duration::from_hours(24));
         dies_in_silence(&rig, policy).await;
-        rig.clock.advance(LEASE - Duration::from_millis(1));
+        rig.clock.advance(LEASE * 9 / 10);
         let refused = rig.count(policy, &bodies).await;
         assert!(
             matches!(refused, Err(Error::InProgress { .. })),
             "{refused:?}"
         );
-        rig.clock.advance(Duration::from_millis(1));
+        rig.clock.advance(LEASE / 10);
         rig.store.always(Verb::Settle, Fault::NONE);
         let next = rig.count(policy, &bodies).await;
         if runs {

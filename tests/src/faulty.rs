@@ -4,6 +4,10 @@
 //! store, and what the caller hears. Faults are set while the test runs, for all calls of a verb
 //! ([`Faulty::always`]) or for its next ones ([`Faulty::next`]).
 
+mod fault;
+
+pub use fault::{Fault, Verb};
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
@@ -18,136 +22,7 @@ use idem_core::store::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use idem_core::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 
-/// A verb of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the verb of its name")]
-pub enum Verb {
-    Claim,
-    Renew,
-    Settle,
-    Issue,
-    Refuse,
-    Forget,
-    Resolve,
-    Peek,
-    Scan,
-    Now,
-    Watch,
-    Check,
-}
-
-/// What becomes of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub struct Fault {
-    delay: Duration,
-    gate: bool,
-    yields: bool,
-    deliveries: u8,
-    keeps_a_copy: bool,
-    heard: Heard,
-}
-
-/// What the caller hears.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    TheAnswer,
-    AnError(StoreErrorKind),
-    Nothing,
-    APanic,
-}
-
-impl Fault {
-    /// The call works.
-    pub const NONE: Self = Self {
-        delay: Duration::ZERO,
-        gate: false,
-        yields: false,
-        deliveries: 1,
-        keeps_a_copy: false,
-        heard: Heard::TheAnswer,
-    };
-
-    /// The store is not reached, and the caller hears an error.
-    pub const fn fail(kind: StoreErrorKind) -> Self {
-        Self {
-            deliveries: 0,
-            heard: Heard::AnError(kind),
-            ..Self::NONE
-        }
-    }
-
-    /// The store is not reached, and the caller hears nothing.
-    pub const fn hang() -> Self {
-        Self {
-            deliveries: 0,
-            heard: Heard::Nothing,
-            ..Self::NONE
-        }
-    }
-
-    /// The store is not reached: its own code panics.
-    pub const fn panic() -> Self {
-        Self {
-            deliveries: 0,
-            heard: Heard::APanic,
-            ..Self::NONE
-        }
-    }
-
-    /// The store does it, and the caller hears an error.
-    pub const fn lose_the_reply() -> Self {
-        Self {
-            heard: Heard::AnError(StoreErrorKind::Unavailable),
-            ..Self::NONE
-        }
-    }
-
-    /// The store does it, and the caller hears nothing.
-    pub const fn swallow_the_reply() -> Self {
-        Self {
-            heard: Heard::Nothing,
-            ..Self::NONE
-        }
-    }
-
-    /// The store does it twice; the caller hears the second answer.
-    pub const fn deliver_twice() -> Self {
-        Self {
-            deliveries: 2,
-            ..Self::NONE
-        }
-    }
-
-    /// It stays on the wire until [`Faulty::deliver_copies`], and the caller hears an error.
-    pub const fn stay_on_the_wire() -> Self {
-        Self::fail(StoreErrorKind::Unavailable).leaving_a_copy()
-    }
-
-    /// …and a copy stays on the wire until [`Faulty::deliver_copies`].
-    pub const fn leaving_a_copy(mut self) -> Self {
-        self.keeps_a_copy = true;
-        self
-    }
-
-    /// …held up for `delay` before it reaches the store.
-    pub const fn after(mut self, delay: Duration) -> Self {
-        self.delay = delay;
-        self
-    }
-
-    /// …with one poll more before it reaches the store, and one more before the caller hears.
-    pub const fn yielding(mut self) -> Self {
-        self.yields = true;
-        self
-    }
-
-    /// …held up before it reaches the store, until [`Faulty::open`].
-    pub const fn gated(mut self) -> Self {
-        self.gate = true;
-        self
-    }
-}
+use self::fault::Heard;
 
 /// A [`Store`] with [`Fault`]s. Clones share everything.
 pub struct Faulty<S> {
