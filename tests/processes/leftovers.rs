@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::scene::{LEASE, Scene};
+use crate::payer::Payer;
+use crate::scene::{LEASE, LIMIT, Scene};
 use crate::storm::Tally;
 
 /// How many keys there are, and how many of them never expire.
@@ -22,8 +23,9 @@ fn keys(scene: &Scene) -> (usize, usize) {
 #[test]
 fn ten_thousand_quick_calls_leave_no_renewal_and_no_key_without_an_end() {
     const CALLS: usize = 10_000;
+    let lease = LEASE * 3;
     let scene = Scene::new();
-    let payer = scene.payer();
+    let payer = Payer::start(&scene.server.url(), &scene.ledger, lease, LIMIT);
     let load = payer.tell("load", &format!("hold order - 64 {CALLS}"));
     let mut looks = 0;
     while scene.ledger.text().lines().count() < CALLS {
@@ -33,8 +35,8 @@ fn ten_thousand_quick_calls_leave_no_renewal_and_no_key_without_an_end() {
     assert_eq!(Tally::read(&payer.line(load)).get("executed"), CALLS);
     assert_eq!(keys(&scene), (CALLS, 0), "after {looks} looks");
     let scripts = scene.server.calls("evalsha").unwrap();
-    // Four heartbeats would have come in this time.
-    thread::sleep(LEASE * 4 / 3);
+    // A heartbeat of each call would have come in this time.
+    thread::sleep(lease / 2);
     assert_eq!(scene.server.calls("evalsha").unwrap(), scripts);
 }
 

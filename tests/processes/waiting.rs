@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use idem_tests::redis::{Fsync, RedisOptions};
 use idem_tests::wait::{need, until};
 
 use crate::payer::{Call, Payer};
@@ -131,6 +132,28 @@ fn when_the_owner_is_killed_no_waiter_runs_the_body_at_hold() {
     owner.kill();
     assert_eq!(tally(&waiter, callers).get("outcome_unknown"), 20);
     assert_eq!(scene.ledger.runs("wait"), 1);
+}
+
+#[test]
+fn a_waiter_outlasts_a_restart_of_the_server() {
+    let scene = Scene::over(RedisOptions::new().aof(Fsync::Always));
+    let [owner, waiter] = [(); 2].map(|()| scene.patient_payer());
+    let call = begun(&owner, "wait", "effect");
+    let waits = waiter.begin("wait", "effect");
+    owner.sees("wait", "awaited");
+    listened_to(&scene);
+    scene.server.restart().unwrap();
+    let opened = Instant::now();
+    owner.open("on");
+    let answer = owner.answer(call);
+    assert_eq!(answer.said(), "executed");
+    let shared = waiter.answer(waits);
+    let woken = opened.elapsed();
+    println!("woken {woken:?} after the restart");
+    assert_eq!(shared.said(), "waited");
+    assert_eq!(shared.receipt(), answer.receipt());
+    assert!(woken < Duration::from_secs(5), "{woken:?}");
+    assert_eq!(scene.ledger.effects("wait"), 1);
 }
 
 // R09

@@ -2,6 +2,7 @@
 
 mod apart;
 mod frozen;
+mod late;
 mod lost;
 mod refusing;
 mod restarted;

@@ -66,7 +66,7 @@ fn a_body_over_which_all_records_vanished_settles_anew_and_says_so() {
     let call = payer.begin("hold", "effect,say:here,park:on");
     payer.at("here");
     scene.server.restart_empty().unwrap();
-    assert_eq!(scene.ttl("hold"), None);
+    assert_eq!(payer.look("hold"), "absent");
     payer.open("on");
     let answer = payer.answer(call);
     assert_eq!(answer.said(), "executed");

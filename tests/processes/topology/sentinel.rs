@@ -46,6 +46,37 @@ fn when_sentinels_replace_a_killed_master_what_was_copied_stays_done() {
     assert_attribute_holds(&scene, "after");
 }
 
+// R08
+#[test]
+fn a_master_that_stands_still_is_replaced_and_comes_back_without_its_old_word() {
+    let scene = Scene::sentinels();
+    let group = &scene.server;
+    let [payer, other] = [(); 2].map(|()| scene.patient_payer());
+    let done = payer.call_for("done", "hold", "effect");
+    let master = group.master().unwrap();
+    master.wait_copied().unwrap();
+    master.freeze().unwrap();
+    assert_eq!(payer.call_for("during", "hold", "effect").said(), "store");
+    group.wait_failed_over(master).unwrap();
+    let failed_over = Instant::now();
+    let answer = until("the first answer of the new master", SOON, || {
+        let answer = payer.call_for("during", "hold", "effect");
+        need(["executed", "replayed"].contains(&answer.said()), &answer)?;
+        Ok(answer)
+    })
+    .unwrap();
+    println!("answers {:?} after the fail-over", failed_over.elapsed());
+    master.thaw().unwrap();
+    group.wait_ready().unwrap();
+    for payer in [&payer, &other] {
+        let again = payer.call_for("during", "hold", "effect");
+        assert_eq!(again.receipt(), answer.receipt());
+        let again = payer.call_for("done", "hold", "effect");
+        assert_eq!(again.receipt(), done.receipt());
+    }
+    assert_eq!(scene.ledger.doubles("effect"), 0);
+}
+
 // N08
 #[test]
 fn what_was_not_copied_before_a_fail_over_is_lost_and_runs_again() {
