@@ -144,8 +144,8 @@ async fn keys_of_any_text_and_size_are_claimed_and_settled() {
 async fn a_result_of_ten_megabytes_is_replayed_byte_for_byte() {
     let server = RedisServer::start(RedisOptions::new()).unwrap();
     let store = RedisStore::connect(&server.url()).await.unwrap();
-    let now = store.now().await.unwrap();
     let result: bytes::Bytes = (0..10_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let now = store.now().await.unwrap();
     let running = claim(1, now);
     let answer = store.claim(&order(1), &running).await.unwrap();
     let ClaimReply::Claimed(grant) = answer.reply else {
@@ -154,6 +154,7 @@ async fn a_result_of_ten_megabytes_is_replayed_byte_for_byte() {
     let outcome = Outcome::Success(Some(result.clone()));
     let settle = settle(&running, outcome, echo(&running, grant, answer.now));
     store.settle(&order(1), &settle).await.unwrap();
+    let now = store.now().await.unwrap();
     let again = store.claim(&order(1), &claim(2, now)).await.unwrap();
     let result = Some(result);
     assert!(
