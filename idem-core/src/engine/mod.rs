@@ -16,12 +16,16 @@ mod decide;
 mod guard;
 mod heartbeat;
 mod operate;
+mod record_view;
+mod records;
 pub(crate) mod run;
 mod wait;
 
 pub use builder::Builder;
 pub use core::{Counts, Site};
-pub use operate::{Changes, Done, Forget, NotDone, RecordView, Records, Running, Verdict};
+pub use operate::{Changes, Done, Forget, NotDone, Verdict};
+pub use record_view::{RecordView, Running};
+pub use records::Records;
 pub use run::Recovered;
 
 use std::future::Future;

@@ -1,139 +1,20 @@
 //! What operators and programs do with records from outside.
 
-use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Serialize;
 
 use super::Idempotency;
 use super::ask::{Unanswered, late};
+use super::record_view::RecordView;
+use super::records::Records;
 use crate::codec::{Codec, Json};
 use crate::error::{Context, Error};
 use crate::key::Key;
 use crate::policy::Policy;
-use crate::record::{
-    self, Fence, OperatorReply, Owner, Processing, Record, RefuseReply, Slot, State, Status,
-    StoreTime,
-};
-use crate::store::{Cursor, Scan, StoreKey};
-
-/// A record, as it was read.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RecordView {
-    /// The key, without the namespace: what [`Key::parse`] takes.
-    pub key: String,
-    /// Where it is in its life.
-    pub status: Status,
-    /// The last attempt's number; 0 where none has run.
-    pub attempt: u32,
-    /// The last attempt's fence.
-    pub fence: Fence,
-    /// Who has, or had, it.
-    pub owner: Owner,
-    /// When the last attempt was granted or ended, by the store's clock.
-    pub at: StoreTime,
-    /// How long ago that was.
-    pub age: Duration,
-    /// When the store drops the record, from when it was read.
-    pub expires_in: Duration,
-    /// The attempt that has it, if it is processing.
-    pub running: Option<Running>,
-    /// The encoded result or error, where one is stored.
-    pub payload: Option<Bytes>,
-}
-
-/// The attempt of a record that is processing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(clippy::struct_excessive_bools, reason = "independent marks, as read")]
-pub struct Running {
-    /// What is left of its lease; zero if it is abandoned.
-    pub lease_left: Duration,
-    /// Its lease has lapsed or was given up.
-    pub is_abandoned: bool,
-    /// Its effects may have begun.
-    pub checkpoint: bool,
-    /// It follows an attempt that died.
-    pub takeover: bool,
-    /// Somebody waits for it.
-    pub waiters: bool,
-}
-
-impl fmt::Debug for RecordView {
-    /// Everything but the payload, of which only the size is shown.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordView")
-            .field("key", &self.key)
-            .field("status", &self.status)
-            .field("attempt", &self.attempt)
-            .field("fence", &self.fence)
-            .field("owner", &self.owner)
-            .field("age", &self.age)
-            .field("expires_in", &self.expires_in)
-            .field("running", &self.running)
-            .field("payload_bytes", &self.payload.as_ref().map(Bytes::len))
-            .finish_non_exhaustive()
-    }
-}
-
-impl RecordView {
-    fn new(key: String, slot: Slot, now: StoreTime) -> Option<Self> {
-        match slot {
-            Slot::Absent => None,
-            Slot::Damaged => Some(Self {
-                key,
-                status: Status::Damaged,
-                attempt: 0,
-                fence: Fence::default(),
-                owner: Owner::NOBODY,
-                at: now,
-                age: Duration::ZERO,
-                expires_in: Duration::ZERO,
-                running: None,
-                payload: None,
-            }),
-            Slot::Record(record) => Self::of_record(key, &record, now),
-        }
-    }
-
-    fn of_record(key: String, record: &Record, now: StoreTime) -> Option<Self> {
-        let granted = StoreTime::from_micros(record.fence.as_u64());
-        let (at, running, payload) = match &record.state {
-            State::Processing(attempt) => (attempt.since, Some(Running::new(attempt, now)), None),
-            State::Success { at, result } => (*at, None, result.clone()),
-            State::Failed { at, error } => (*at, None, error.clone()),
-            State::Issued | State::Refused | State::Closed { .. } => (granted, None, None),
-        };
-        Some(Self {
-            key,
-            status: record.state.status()?,
-            attempt: record.attempt,
-            fence: record.fence,
-            owner: record.owner,
-            at,
-            age: now.since(at),
-            expires_in: record.expires_at.since(now),
-            running,
-            payload,
-        })
-    }
-}
-
-impl Running {
-    fn new(attempt: &Processing, now: StoreTime) -> Self {
-        Self {
-            lease_left: attempt.lease_until.since(now),
-            is_abandoned: attempt.lease_until.has_passed(now),
-            checkpoint: attempt.checkpoint,
-            takeover: attempt.takeover,
-            waiters: attempt.waiters,
-        }
-    }
-}
+use crate::record::{self, Fence, OperatorReply, RefuseReply, Status, StoreTime};
+use crate::store::StoreKey;
 
 /// Whether an operator's word was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,12 +94,7 @@ impl Idempotency {
     ///
     /// Await it for all at once, or take them [one by one](Records::next).
     pub fn records(&self, prefix: &str) -> Records {
-        Records {
-            idem: self.clone(),
-            prefix: format!("{}:{prefix}", self.core.namespace),
-            page: Vec::new().into_iter(),
-            place: Place::First,
-        }
+        Records::new(self.clone(), prefix)
     }
 
     /// Drops the record of `key`, whatever it says: the next call runs the body. What happened
@@ -375,75 +251,5 @@ impl IntoFuture for Forget {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())
-    }
-}
-
-/// Records that are being read. Made by [`Idempotency::records`].
-#[derive(Debug)]
-#[must_use = "nothing is read until this is awaited or asked for the next"]
-pub struct Records {
-    idem: Idempotency,
-    prefix: String,
-    page: std::vec::IntoIter<RecordView>,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    First,
-    At(Cursor),
-    End,
-}
-
-impl Records {
-    /// The next record; `None` at the end. A record that changes meanwhile may be seen twice.
-    ///
-    /// # Errors
-    /// [`Error::Store`] if the store gave no answer; calling it again goes on from there.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost when it is dropped before it returns.
-    pub async fn next(&mut self) -> Result<Option<RecordView>, Error> {
-        const PAGE: u32 = 100;
-        loop {
-            if let Some(view) = self.page.next() {
-                return Ok(Some(view));
-            }
-            let cursor = match &self.place {
-                Place::First => None,
-                Place::At(cursor) => Some(cursor.clone()),
-                Place::End => return Ok(None),
-            };
-            let scan = Scan {
-                prefix: self.prefix.clone(),
-                cursor,
-                page_size: PAGE,
-            };
-            let core = &self.idem.core;
-            let answer = core.within_limit(core.store.scan(&scan)).await?;
-            let namespace = core.namespace.len() + 1;
-            let views = answer.reply.entries.into_iter().filter_map(|(key, slot)| {
-                RecordView::new(key[namespace..].to_owned(), slot, answer.now)
-            });
-            self.page = views.collect::<Vec<_>>().into_iter();
-            self.place = answer.reply.next.map_or(Place::End, Place::At);
-        }
-    }
-
-    async fn all(mut self) -> Result<Vec<RecordView>, Error> {
-        let mut all = Vec::new();
-        while let Some(view) = self.next().await? {
-            all.push(view);
-        }
-        Ok(all)
-    }
-}
-
-impl IntoFuture for Records {
-    type Output = Result<Vec<RecordView>, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.all())
     }
 }
