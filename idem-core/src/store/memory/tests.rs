@@ -15,10 +15,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const NEVER: StoreTime = StoreTime::from_micros(u64::MAX);
 
 fn key(part: &str) -> StoreKey {
-    StoreKey {
-        text: format!("test:memory::{part}").into(),
-        prefix: (5, 11),
-    }
+    let key = crate::Key::new("memory", part).unwrap();
+    StoreKey::new("test", &key).unwrap()
 }
 
 fn terms(expire: Duration) -> Terms {
