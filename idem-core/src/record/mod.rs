@@ -4,6 +4,7 @@
 //! every other store is tested against it, operation by operation. [`format`](mod@format) is the
 //! one place that knows the bytes of a record.
 
+mod debug;
 pub mod format;
 mod ops;
 mod step;
@@ -203,7 +204,7 @@ pub struct TokenBinding {
 }
 
 /// Where a record is in its life.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum State {
     /// An attempt has it.
     Processing(Processing),

@@ -96,7 +96,7 @@ pub struct Settle {
 }
 
 /// How an attempt ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Done, with the encoded result where one is to be replayed.
     Success(Option<Bytes>),
@@ -147,7 +147,7 @@ pub struct Grant {
 }
 
 /// The answer to a [`Claim`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ClaimReply {
     /// Run the body.
     Claimed(Grant),
@@ -216,7 +216,7 @@ pub enum SettleReply {
 }
 
 /// What stands at a key when an owner comes too late.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Current {
     /// Nothing, or only a closed mark.
     Nothing,
@@ -284,7 +284,7 @@ pub struct Resolve {
 }
 
 /// What somebody found out about an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It did not happen and can not any more: the next claim runs.
     NotDone,
@@ -311,7 +311,7 @@ pub struct Refuse {
 }
 
 /// The answer to a [`Refuse`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum RefuseReply {
     /// The request will be refused.
     Refused,
