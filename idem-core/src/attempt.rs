@@ -248,11 +248,15 @@ impl Attempt {
         self.0.signal.notify_waiters();
     }
 
-    /// Ends the body, whatever the policy says: the process goes down.
-    pub(crate) fn stop(&self) {
+    /// Ends the body, whatever the policy says: the process goes down. `false` if it has ended, or
+    /// has been told.
+    pub(crate) fn stop(&self) -> bool {
+        if self.0.ended.load(Ordering::SeqCst) || self.0.stop.swap(true, Ordering::SeqCst) {
+            return false;
+        }
         self.0.lost.store(true, Ordering::SeqCst);
-        self.0.stop.store(true, Ordering::SeqCst);
         self.0.signal.notify_waiters();
+        true
     }
 
     /// The body has ended; what becomes of its lease does not matter any more.

@@ -98,6 +98,51 @@ async fn it_ends_in_its_time_although_the_store_is_away_and_a_body_blocks() {
     assert_eq!(blocked.join().unwrap().unwrap(), 1);
 }
 
+/// Whoever waits for a body that is stopped would be the next to run it.
+#[tokio::test]
+async fn it_leaves_no_body_to_a_waiter() {
+    let (rig, held) = (Rig::new(), Held::new());
+    let policy = Policy::new().rerun_abandoned().wait_in_progress();
+    let first = rig.hold(policy, &held).await;
+    let waiter = {
+        let (rig, held) = (rig.clone(), held.clone());
+        let body = async move || {
+            held.stay().await;
+            Ok(2)
+        };
+        tokio::spawn(async move { rig.run(policy, body).await })
+    };
+    until("it waits", async || rig.has_waiters().await).await;
+    assert_eq!(rig.idem.drain(SOON).await, 2);
+    for call in [first, waiter] {
+        let stopped = call.await.unwrap();
+        assert!(
+            matches!(stopped, Err(Error::LeaseLost { .. })),
+            "{stopped:?}"
+        );
+    }
+    assert!(rig.is_abandoned().await);
+}
+
+#[tokio::test]
+async fn a_body_that_has_ended_is_not_stopped_although_its_settle_is_under_way() {
+    let rig = Rig::with(|builder| builder.limit(LIMIT * 50));
+    rig.store.next(Verb::Settle, [Fault::NONE.gated()]);
+    let call = {
+        let rig = rig.clone();
+        tokio::spawn(async move { rig.count(Policy::new(), &Bodies::default()).await })
+    };
+    rig.store.until_calls(Verb::Settle, 1).await;
+    let draining = {
+        let idem = rig.idem.clone();
+        tokio::spawn(async move { idem.drain(Duration::ZERO).await })
+    };
+    tokio::time::sleep(SOON).await;
+    rig.store.open();
+    assert_eq!(draining.await.unwrap(), 0);
+    assert_eq!(call.await.unwrap().unwrap(), 1);
+}
+
 #[tokio::test]
 async fn an_engine_that_did_nothing_is_drained_at_once() {
     let rig = Rig::new();

@@ -11,6 +11,7 @@ use super::core::Core;
 use crate::attempt::Attempt;
 use crate::driver;
 use crate::record::RenewReply;
+use crate::store::StoreKey;
 
 /// Live attempts, and when each wants attention.
 ///
@@ -76,12 +77,17 @@ impl Heartbeats {
         drop(removed);
     }
 
-    /// The attempts that are live now.
-    pub(crate) fn attempts(&self) -> Vec<Attempt> {
-        self.live()
+    /// Stops the bodies that run now, and names the keys of those that had not been told before.
+    pub(crate) fn stop_bodies(&self) -> Vec<StoreKey> {
+        let attempts: Vec<_> = self
+            .live()
             .attempts
             .values()
             .map(|pulse| pulse.attempt.clone())
+            .collect();
+        let stopped = attempts.iter().filter(|attempt| attempt.stop());
+        stopped
+            .map(|attempt| attempt.inner().store_key.clone())
             .collect()
     }
 

@@ -310,18 +310,25 @@ impl Idempotency {
     }
 
     /// For the end of a process: waits until no attempt and no settle is under way, at most
-    /// `timeout`; then stops the bodies that still run and lets their records say so. Stop taking
-    /// new requests first. Returns how many attempts had to be stopped.
+    /// `timeout`; then stops the bodies that still run, and those that begin because of it, and
+    /// lets their records say so. Stop taking new requests first. Returns how many attempts had to
+    /// be stopped.
     ///
     /// # Cancel safety
     /// Can be dropped and called again.
     pub async fn drain(&self, timeout: Duration) -> usize {
         let busy = &self.core.busy;
         let _ = driver::by(driver::moment_in(timeout), busy.until_idle()).await;
-        let left = self.core.heartbeats.attempts();
-        left.iter().for_each(crate::attempt::Attempt::stop);
-        let told = self.core.times.limit * 2;
-        let _ = driver::by(Instant::now() + told, busy.until_idle()).await;
-        left.len()
+        let told = Instant::now() + self.core.times.limit * 2;
+        let mut stopped = Vec::new();
+        loop {
+            stopped.extend(self.core.heartbeats.stop_bodies());
+            // Whoever waited for a body that was stopped may be granted its record.
+            let is_over = busy.count() == 0 && !self.core.waits.has_any(&stopped);
+            let next = Instant::now() + Duration::from_millis(10);
+            if is_over || next > told || driver::sleep_until(next).await.is_err() {
+                return stopped.len();
+            }
+        }
     }
 }

@@ -53,6 +53,12 @@ impl Waiter {
 }
 
 impl Waits {
+    /// Whether somebody waits for one of these keys.
+    pub(crate) fn has_any(&self, keys: &[StoreKey]) -> bool {
+        let waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().any(|key| waits.contains_key(key))
+    }
+
     fn join(&self, core: &Arc<Core>, key: &StoreKey, lease: Duration) -> watch::Receiver<u64> {
         let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match waits.entry(key.clone()) {
