@@ -153,11 +153,11 @@ impl Core {
         }
     }
 
-    /// The deadline of a write sent at `sent`, in store time. A process that has heard none asks
-    /// first.
+    /// The deadline of a write sent at `sent`, in store time. A process that has heard none, or
+    /// none for long, asks first.
     async fn deadline(&self, sent: Instant, until: Instant) -> Result<StoreTime, StoreError> {
         let limit = self.times.limit;
-        if let Some(not_after) = self.clock.not_after(sent, limit) {
+        if let Some(not_after) = self.clock.not_after_for_sure(sent, limit) {
             return Ok(not_after);
         }
         let now = driver::by(until, self.store.now()).await?;
