@@ -36,7 +36,7 @@ pub enum Error {
         context: Context,
         /// How long the live attempt has been running, by the store's clock.
         running_for: Duration,
-        /// What is left of its lease: the earliest moment at which a retry can do better.
+        /// What is left of its lease. By then it has ended, renewed it, or died; it may end sooner.
         retry_after: Duration,
     },
     /// The request was done before, and its result is not replayed (`on_duplicate = "reject"`).
