@@ -228,6 +228,34 @@ async fn without_a_store_the_body_runs_unguarded_where_that_was_asked_for() {
     assert_eq!(rig.counts().unguarded, 1);
 }
 
+/// What was surely never sent has left nothing to give up or to settle.
+#[tokio::test]
+async fn a_claim_that_was_never_sent_is_followed_by_nothing() {
+    for policy in [Policy::new(), RUNS_WITHOUT] {
+        let (rig, bodies) = (Rig::new(), Bodies::default());
+        rig.store.always(Verb::Claim, Fault::unsent());
+        let result = rig.count(policy, &bodies).await;
+        assert_eq!(result.is_ok(), policy == RUNS_WITHOUT, "{result:?}");
+        rig.until_idle().await;
+        assert_eq!(rig.store.calls(Verb::Settle), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_unguarded_body_that_panics_is_told_to_the_store_too() {
+    let rig = Rig::new();
+    rig.store.next(Verb::Claim, [Fault::swallow_the_reply(); 2]);
+    let running = rig.clone();
+    let call = async move {
+        let body = async || panic!("of the body");
+        running.run(RUNS_WITHOUT, body).await
+    };
+    assert!(tokio::spawn(call).await.unwrap_err().is_panic());
+    rig.clock.advance(LIMIT * 2);
+    rig.until_idle().await;
+    assert!(rig.is_abandoned().await);
+}
+
 // N02, R11
 #[tokio::test]
 async fn an_unguarded_body_still_settles_what_its_claim_may_have_taken() {

@@ -206,6 +206,9 @@ impl<S: Store> Faulty<S> {
         match fault.heard {
             Heard::TheAnswer => answer,
             Heard::AnError(kind) => Err(unavailable(kind)),
+            Heard::ThatNothingWasSent => {
+                Err(unavailable(StoreErrorKind::Unavailable).before_sending())
+            }
             Heard::Nothing => std::future::pending().await,
             Heard::APanic => panic!("a panic that the test asked for"),
         }

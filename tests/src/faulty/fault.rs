@@ -39,6 +39,7 @@ pub struct Fault {
 pub(super) enum Heard {
     TheAnswer,
     AnError(StoreErrorKind),
+    ThatNothingWasSent,
     Nothing,
     APanic,
 }
@@ -59,6 +60,15 @@ impl Fault {
         Self {
             deliveries: 0,
             heard: Heard::AnError(kind),
+            ..Self::NONE
+        }
+    }
+
+    /// There is no connection: the caller hears that nothing was sent.
+    pub const fn unsent() -> Self {
+        Self {
+            deliveries: 0,
+            heard: Heard::ThatNothingWasSent,
             ..Self::NONE
         }
     }
