@@ -36,6 +36,16 @@ struct Live {
 struct Pulse {
     attempt: Attempt,
     due: Instant,
+    /// The last heartbeat has had no answer so far.
+    is_asked: bool,
+}
+
+/// An attempt whose heartbeat is due.
+#[derive(Clone)]
+struct Due {
+    id: u64,
+    attempt: Attempt,
+    is_repeat: bool,
 }
 
 /// What is due so soon goes along in one batch.
@@ -56,6 +66,7 @@ impl Heartbeats {
             Pulse {
                 attempt: attempt.clone(),
                 due,
+                is_asked: false,
             },
         );
         let starts = !std::mem::replace(&mut live.is_running, true);
@@ -98,13 +109,17 @@ impl Heartbeats {
 
     /// The attempts that are due, each set to be asked again soon in case no answer comes, and
     /// when to look next.
-    fn take_due(&self, now: Instant) -> (Vec<(u64, Attempt)>, Option<Instant>) {
+    fn take_due(&self, now: Instant) -> (Vec<Due>, Option<Instant>) {
         let mut live = self.live();
         let is_time = live.attempts.values().any(|pulse| pulse.due <= now);
         let mut due = Vec::new();
         for (id, pulse) in &mut live.attempts {
             if is_time && pulse.due <= now + TOGETHER {
-                due.push((*id, pulse.attempt.clone()));
+                due.push(Due {
+                    id: *id,
+                    attempt: pulse.attempt.clone(),
+                    is_repeat: std::mem::replace(&mut pulse.is_asked, true),
+                });
                 pulse.due = now + pulse.attempt.retry_pause();
                 if pulse.attempt.can_be_lost() {
                     // Not later than the moment at which it has to count itself lost.
@@ -119,6 +134,7 @@ impl Heartbeats {
     fn answered(&self, id: u64) {
         if let Some(pulse) = self.live().attempts.get_mut(&id) {
             pulse.due = pulse.attempt.renew_at();
+            pulse.is_asked = false;
         }
     }
 
@@ -132,16 +148,14 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         let now = Instant::now();
         let (due, next) = heartbeats.take_due(now);
         let Some(core) = core.upgrade() else { return };
-        let (lost, due): (Vec<_>, Vec<_>) = due
-            .into_iter()
-            .partition(|(_, attempt)| attempt.safe_until() <= now);
-        for (_, attempt) in &lost {
-            attempt.lose();
-        }
         // A lost attempt still asks: at hold its record is most likely its own.
-        let batch: Vec<_> = due.into_iter().chain(lost).collect();
-        for together in batch.chunks(MOST_TOGETHER) {
-            driver::spawn(renew(core.clone(), together.to_vec()));
+        for due in due.iter().filter(|due| due.attempt.safe_until() <= now) {
+            due.attempt.lose();
+        }
+        let (again, first): (Vec<_>, Vec<_>) = due.into_iter().partition(|due| due.is_repeat);
+        // Whoever got no answer asks alone: it may have been somebody else's key that hung.
+        for batch in first.chunks(MOST_TOGETHER).chain(again.chunks(1)) {
+            driver::spawn(renew(core.clone(), batch.to_vec()));
         }
         drop(core);
         let earlier = heartbeats.earlier.notified();
@@ -154,7 +168,7 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
     }
 }
 
-async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
+async fn renew(core: Arc<Core>, batch: Vec<Due>) {
     let limit = core.times.limit;
     let sent = Instant::now();
     let Some(not_after) = core.clock.not_after(sent, limit) else {
@@ -162,7 +176,7 @@ async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
     };
     let operations: Vec<_> = batch
         .iter()
-        .map(|(_, attempt)| {
+        .map(|Due { attempt, .. }| {
             let mut renewal = attempt.renewal(false);
             renewal.not_after = not_after;
             (attempt.inner().store_key.clone(), renewal)
@@ -173,7 +187,7 @@ async fn renew(core: Arc<Core>, batch: Vec<(u64, Attempt)>) {
         tracing::warn!(attempts = batch.len(), "heartbeats got no answer");
         return;
     };
-    for ((id, attempt), answer) in batch.iter().zip(answers) {
+    for (Due { id, attempt, .. }, answer) in batch.iter().zip(answers) {
         match answer {
             Ok(answer) => {
                 core.clock.hear(answer.now);
