@@ -6,8 +6,10 @@
 use std::time::{Duration, Instant};
 
 use idem_core::record::{Outcome, Status};
-use idem_core::{Attempt, Error, Policy, StoreErrorKind};
+use idem_core::store::StoreKey;
+use idem_core::{Attempt, Error, Key, Policy, StoreErrorKind};
 use idem_tests::faulty::{Fault, Verb};
+use tokio::task::JoinSet;
 
 use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, until};
 
@@ -59,7 +61,7 @@ async fn a_body_that_blocks_its_thread_does_not_starve_its_renewal() {
 async fn no_renewal_outlives_its_call() {
     let rig = Rig::new();
     for number in 0..1000 {
-        let key = idem_core::Key::new("short", number).unwrap();
+        let key = Key::new("short", number).unwrap();
         let call = rig.idem.run(key, HOLD, async || Ok::<_, Error>(number));
         assert_eq!(call.await.unwrap(), number);
     }
@@ -92,18 +94,7 @@ async fn many_attempts_over_a_slow_store_do_not_lose_their_leases_together() {
     let rig = Rig::with(|builder| builder.limit(LIMIT * 4));
     rig.store.always(Verb::Renew, SLOW);
     let held = Held::new();
-    let mut calls = tokio::task::JoinSet::new();
-    for number in 0..200 {
-        let (idem, held) = (rig.idem.clone(), held.clone());
-        let key = idem_core::Key::new("many", number).unwrap();
-        calls.spawn(async move {
-            let body = async || {
-                held.stay().await;
-                Ok::<_, Error>(number)
-            };
-            idem.run(key, RERUN, body).await
-        });
-    }
+    let calls = held_calls(&rig, 200, &held);
     tokio::time::sleep(LEASE * 3 / 2).await;
     for _ in 0..200 {
         held.release();
@@ -112,6 +103,42 @@ async fn many_attempts_over_a_slow_store_do_not_lose_their_leases_together() {
         result.unwrap();
     }
     assert_eq!(rig.counts().lease_lost, 0);
+}
+
+/// As where one node of a cluster is away.
+#[tokio::test]
+async fn a_key_that_hangs_costs_no_other_its_lease() {
+    let rig = Rig::with(|builder| builder.limit(LIMIT * 4));
+    let hangs = StoreKey::new("idem", &Key::new("many", 7).unwrap()).unwrap();
+    rig.store.on_key(Verb::Renew, &hangs, Fault::hang());
+    let held = Held::new();
+    let mut calls = held_calls(&rig, 40, &held);
+    tokio::time::sleep(LEASE * 3 / 2).await;
+    assert!(is_lost(&calls.join_next().await.unwrap().unwrap()));
+    for _ in 0..39 {
+        held.release();
+    }
+    for result in calls.join_all().await {
+        result.unwrap();
+    }
+    assert_eq!(rig.counts().lease_lost, 1);
+}
+
+/// Calls of many keys that stay until they are let go.
+fn held_calls(rig: &Rig, number: u32, held: &Held) -> JoinSet<Result<u32, Error>> {
+    let mut calls = JoinSet::new();
+    for number in 0..number {
+        let (idem, held) = (rig.idem.clone(), held.clone());
+        let key = Key::new("many", number).unwrap();
+        calls.spawn(async move {
+            let body = async || {
+                held.stay().await;
+                Ok(number)
+            };
+            idem.run(key, RERUN, body).await
+        });
+    }
+    calls
 }
 
 // L01, L08
@@ -315,7 +342,7 @@ async fn a_retention_of_a_millisecond_does_not_stop_the_background_thread() {
     let tiny = Policy::new().expire(Duration::from_millis(1));
     let held = Held::new();
     let first = rig.hold(tiny, &held).await;
-    let key = idem_core::Key::new("other", 1).unwrap();
+    let key = Key::new("other", 1).unwrap();
     let body = async || {
         tokio::time::sleep(LEASE / 2).await;
         Ok::<_, Error>(1)

@@ -41,6 +41,7 @@ struct Shared<S> {
 struct Plan {
     next: HashMap<Verb, VecDeque<Fault>>,
     always: HashMap<Verb, Fault>,
+    on_key: HashMap<(Verb, StoreKey), Fault>,
     seen: Vec<Op>,
     copies: Vec<(StoreKey, Op)>,
 }
@@ -95,6 +96,11 @@ impl<S: Store> Faulty<S> {
         self.plan().next.entry(verb).or_default().extend(faults);
     }
 
+    /// From now on every call of `verb` on `key` has `fault`, whatever else was said.
+    pub fn on_key(&self, verb: Verb, key: &StoreKey, fault: Fault) {
+        self.plan().on_key.insert((verb, key.clone()), fault);
+    }
+
     /// From now on every call of every verb that the engine uses has `fault`.
     pub fn all(&self, fault: Fault) {
         for verb in [
@@ -114,6 +120,7 @@ impl<S: Store> Faulty<S> {
         let mut plan = self.plan();
         plan.next.clear();
         plan.always.clear();
+        plan.on_key.clear();
     }
 
     /// Lets every [gated](Fault::gated) call through, also those to come.
@@ -164,8 +171,11 @@ impl<S: Store> Faulty<S> {
     /// Counts a call, and says what becomes of it.
     fn call(&self, verb: Verb, op: Option<(&StoreKey, Op)>) -> Fault {
         let mut plan = self.plan();
+        let key = op.as_ref().map(|(key, _)| (verb, (*key).clone()));
+        let of_key = key.and_then(|key| plan.on_key.get(&key).copied());
         let next = plan.next.get_mut(&verb).and_then(VecDeque::pop_front);
-        let fault = next
+        let fault = of_key
+            .or(next)
             .or_else(|| plan.always.get(&verb).copied())
             .unwrap_or(Fault::NONE);
         if let Some((key, op)) = op {
