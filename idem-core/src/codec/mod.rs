@@ -45,7 +45,11 @@ pub struct Json;
 impl Codec for Json {
     fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CodecError> {
         lossless::check(value)?;
-        serde_json::to_vec(value).map_err(|error| CodecError::Encode(error.to_string()))
+        // Room for a usual result, so that it is not moved while it is written.
+        let mut bytes = Vec::with_capacity(256);
+        serde_json::to_writer(&mut bytes, value)
+            .map_err(|error| CodecError::Encode(error.to_string()))?;
+        Ok(bytes)
     }
 
     fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {

@@ -35,7 +35,7 @@ pub(super) fn encode<P: Serialize + ?Sized>(payload: &P) -> Result<Vec<u8>, Fail
 fn write<P: Serialize + ?Sized>(value: &P, out: &mut Vec<u8>) -> Result<(), Failed> {
     value.serialize(Canonical {
         out,
-        is_set: is_hash_set(type_name::<P>()),
+        type_name: type_name::<P>(),
     })
 }
 
@@ -79,7 +79,7 @@ impl ser::Error for Failed {
 
 struct Canonical<'a> {
     out: &'a mut Vec<u8>,
-    is_set: bool,
+    type_name: &'static str,
 }
 
 impl Canonical<'_> {
@@ -242,7 +242,7 @@ impl<'a> ser::Serializer for Canonical<'a> {
     }
 
     fn serialize_seq(self, _len: Option<usize>) -> Result<Items<'a>, Failed> {
-        Ok(Items::new(self.out, self.is_set))
+        Ok(Items::new(self.out, is_hash_set(self.type_name)))
     }
 
     fn serialize_tuple(self, _len: usize) -> Result<Items<'a>, Failed> {

@@ -112,7 +112,7 @@ impl Head {
 
 /// Puts the pieces that begin at `start` and end at `ends` into the order of their bytes. A map's
 /// piece begins with its key and each encoding says where it ends, so the order is the key's.
-fn sort(out: &mut Vec<u8>, start: usize, ends: &[usize]) {
+fn sort(out: &mut [u8], start: usize, ends: &[usize]) {
     let mut pieces: Vec<Range<usize>> = Vec::with_capacity(ends.len());
     let mut begin = start;
     for &end in ends {
@@ -123,13 +123,11 @@ fn sort(out: &mut Vec<u8>, start: usize, ends: &[usize]) {
         return;
     }
     pieces.sort_unstable_by(|a, b| out[a.clone()].cmp(&out[b.clone()]));
-    let sorted: Vec<u8> = pieces
-        .into_iter()
-        .flat_map(|piece| &out[piece])
-        .copied()
-        .collect();
-    out.truncate(start);
-    out.extend_from_slice(&sorted);
+    let mut sorted = Vec::with_capacity(out.len() - start);
+    for piece in pieces {
+        sorted.extend_from_slice(&out[piece]);
+    }
+    out[start..].copy_from_slice(&sorted);
 }
 
 macro_rules! items {
