@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// The store gave no usable answer; whether it did what was asked is not known. Before the
     /// body ran this is always safe to retry with the same key.
-    #[error("the idempotency store gave no answer: {source}; retry with the same key")]
+    #[error("the idempotency store gave no usable answer: {source}")]
     Store {
         /// What the store, its client or the network said.
         source: StoreError,
@@ -162,10 +162,11 @@ impl Error {
     /// Whether the same call with the same key may give another answer later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::InProgress { .. } | Self::LeaseLost { .. } | Self::Store { .. }
-        )
+        match self {
+            Self::InProgress { .. } | Self::LeaseLost { .. } => true,
+            Self::Store { source } => source.kind != StoreErrorKind::Misconfigured,
+            _ => false,
+        }
     }
 
     /// When a retry makes sense, where that is known.
@@ -173,7 +174,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::InProgress { retry_after, .. } => Some(*retry_after),
-            Self::Store { .. } | Self::LeaseLost { .. } => Some(Duration::from_secs(1)),
+            Self::Store { .. } | Self::LeaseLost { .. } if self.is_retryable() => {
+                Some(Duration::from_secs(1))
+            }
             _ => None,
         }
     }

@@ -128,14 +128,10 @@ async fn go_on(
     }
 }
 
-/// For how long the owner's word counts. Past its checkpoint at hold, a record outlives `expire`;
-/// so may one whose claim was never heard of.
+/// For how long the owner's word counts. At hold a record may outlive `expire`, also one whose
+/// claim or checkpoint was never heard of.
 fn record_lives(settle: &Settle) -> Duration {
-    let terms = &settle.terms;
-    match &settle.echo {
-        Some(echo) => terms.keep(echo.checkpoint, echo.policy),
-        None => terms.expire.max(terms.doubt),
-    }
+    settle.terms.expire.max(settle.terms.doubt)
 }
 
 fn just_after(until: StoreTime, now: StoreTime) -> Duration {
