@@ -1,6 +1,6 @@
 //! The end of a process.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use idem_core::{Error, Policy};
 use idem_tests::faulty::{Fault, Verb};
@@ -36,7 +36,7 @@ async fn it_stops_a_body_that_does_not_end_and_its_record_says_so() {
         matches!(stopped, Err(Error::LeaseLost { .. })),
         "{stopped:?}"
     );
-    assert!(rig.is_abandoned().await);
+    rig.until_abandoned().await;
     // Nobody lost a lease: the process ended.
     assert_eq!(rig.counts().lease_lost, 0);
 }
@@ -84,7 +84,7 @@ async fn it_ends_in_its_time_although_the_store_is_away_and_a_body_blocks() {
                 .build()
                 .unwrap();
             let body = async || {
-                std::thread::sleep(LIMIT * 5);
+                std::thread::sleep(LIMIT * 20);
                 Ok(1)
             };
             runtime.block_on(rig.run(Policy::new(), body))
@@ -92,9 +92,8 @@ async fn it_ends_in_its_time_although_the_store_is_away_and_a_body_blocks() {
     };
     until("the body runs", async || rig.is_live().await).await;
     rig.store.all(Fault::hang());
-    let begin = Instant::now();
     assert_eq!(rig.idem.drain(SOON).await, 1);
-    assert!(begin.elapsed() < LIMIT * 5, "{:?}", begin.elapsed());
+    assert!(!blocked.is_finished(), "the drain waited for the body");
     assert_eq!(blocked.join().unwrap().unwrap(), 1);
 }
 
