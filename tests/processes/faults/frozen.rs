@@ -1,5 +1,6 @@
 //! A server that stands still: SIGSTOP, later SIGCONT.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use idem_tests::proxy::Proxy;
@@ -98,6 +99,31 @@ fn claims_that_were_dropped_while_the_server_stood_still_hold_nothing() {
     // The leases are longer: only their give-ups can be so early.
     assert!(thawed.elapsed() < LONG_LEASE / 2, "{:?}", thawed.elapsed());
     assert_eq!(scene.ledger.doubles("effect"), 0);
+}
+
+// R08
+#[test]
+fn the_claim_of_a_process_that_died_meanwhile_is_too_late() {
+    let scene = Scene::new();
+    let proxy = Proxy::start(scene.server.address()).unwrap();
+    let payer = scene.patient_payer_by(&proxy.url());
+    let other = scene.patient_payer();
+    assert_eq!(payer.call("brief", "-").said(), "executed");
+    let before = proxy.commands_called("EVALSHA");
+    scene.server.freeze().unwrap();
+    payer.begin("hold", "effect");
+    until("a claim on the wire", SOON, || {
+        let sent = proxy.commands_called("EVALSHA") - before;
+        need(sent == 1, sent)
+    })
+    .unwrap();
+    // Nobody is left to give it up.
+    payer.kill();
+    thread::sleep(LIMIT);
+    scene.server.thaw().unwrap();
+    assert_eq!(other.look("hold"), "absent");
+    assert_eq!(other.call("hold", "effect").said(), "executed");
+    assert_eq!(scene.ledger.effects("hold"), 1);
 }
 
 #[test]

@@ -102,30 +102,55 @@ fn a_checkpoint_that_arrives_after_its_attempt_was_dropped_is_refused() {
     assert_eq!(slow.scene.ledger.effects_for("hold:marked", &order), 1);
 }
 
+/// A script of an owner with the shortest lease that takes longer than that, so that another
+/// process has the key when it arrives; and the body of that one, which is under way.
+fn outlive(slow: &Slow, function: &str, plan: &str) -> (Payer, Call, Call) {
+    let owner = Payer::start(&slow.proxy.url(), &slow.scene.ledger, LEASE, LIMIT * 2);
+    let late = owner.begin(function, &format!("say:here,park:on,{plan}"));
+    owner.at("here");
+    // For its renewals, too.
+    slow.proxy.set(Mode::Delay {
+        requests: LEASE * 9 / 5,
+        replies: Duration::ZERO,
+    });
+    owner.open("on");
+    slow.other.sees(function, "abandoned");
+    let heir = slow.other.begin(function, "say:mine,park:on,checkpoint");
+    slow.other.at("mine");
+    (owner, late, heir)
+}
+
+/// The one who has the key finishes, and its result is everybody's.
+fn assert_won(slow: &Slow, function: &str, heir: Call) {
+    assert_eq!(slow.other.look(function), "processing");
+    slow.other.open("on");
+    let winner = slow.other.answer(heir);
+    assert_eq!(winner.said(), "executed");
+    let again = slow.other.call(function, "effect");
+    assert_eq!(again.receipt(), winner.receipt());
+}
+
 // E15, N01
 #[test]
 fn a_settle_that_arrives_while_the_next_owner_runs_changes_nothing() {
     for (end, told) in [("effect", "lease_lost"), ("fail", "declined")] {
         let slow = Slow::new();
-        let patient = LIMIT * 2;
-        let owner = Payer::start(&slow.proxy.url(), &slow.scene.ledger, LEASE, patient);
-        let call = owner.begin("rerun", &format!("say:here,park:on,{end}"));
-        owner.at("here");
-        // Longer than the lease, for its renewals too.
-        slow.proxy.set(Mode::Delay {
-            requests: LIMIT - DELAY / 4,
-            replies: Duration::ZERO,
-        });
-        owner.open("on");
-        slow.other.sees("rerun", "abandoned");
-        let heir = slow.other.begin("rerun", "say:mine,park:on");
-        slow.other.at("mine");
-        assert_eq!(owner.answer(call).said(), told);
-        assert_eq!(slow.other.look("rerun"), "processing");
-        slow.other.open("on");
-        let winner = slow.other.answer(heir);
-        assert_eq!(winner.said(), "executed");
-        let again = slow.other.call("rerun", "effect");
-        assert_eq!(again.receipt(), winner.receipt());
+        let (owner, late, heir) = outlive(&slow, "rerun", end);
+        assert_eq!(owner.answer(late).said(), told);
+        assert_won(&slow, "rerun", heir);
+    }
+}
+
+// E15
+#[test]
+fn a_checkpoint_that_arrives_while_the_next_owner_runs_is_refused() {
+    for function in ["hold:marked", "rerun:marked"] {
+        let slow = Slow::new();
+        let (owner, late, heir) = outlive(&slow, function, "checkpoint,effect");
+        assert_eq!(owner.answer(late).said(), "lease_lost", "{function}");
+        // It may have left by its own clock, before the script arrived.
+        thread::sleep(LEASE);
+        assert_won(&slow, function, heir);
+        assert_eq!(slow.scene.ledger.effects(function), 0);
     }
 }
