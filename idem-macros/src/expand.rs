@@ -201,10 +201,17 @@ impl<'a> Guard<'a> {
     fn recover(&self) -> Option<TokenStream> {
         let private = &self.private;
         let lookup = self.model.recover.as_ref()?;
+        let (value, _) = self.types();
+        // Typed at the user's place, so that another value is one error there, and not one about
+        // our block.
+        let recovered = quote_spanned! {self.at(lookup)=>
+            let __idem_recovered: ::core::result::Result<#private::Recovered<#value>, _> = #lookup.await;
+            __idem_recovered
+        };
         // A path passes each argument on, also those that the body does not name.
         Some(quote_spanned! {self.site=>
             #[allow(clippy::used_underscore_binding)]
-            let __idem_run = match __idem_run.recover(|| #private::Box::pin(async { #lookup.await })).await {
+            let __idem_run = match __idem_run.recover(|| #private::Box::pin(async { #recovered })).await {
                 #private::Admitted::Run(__idem_run) => __idem_run,
                 #private::Admitted::Answer(__idem_answer) => return __idem_answer,
             };
