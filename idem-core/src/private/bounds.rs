@@ -63,6 +63,7 @@ pub fn present<O: Optional>(option: &O) -> Option<&O::Inner> {
     message = "`{Self}` can not be stored and given to duplicates",
     label = "this type needs `serde::Serialize` and `serde::Deserialize`",
     note = "derive both: `#[derive(Serialize, Deserialize)]`",
+    note = "or return what it holds, such as the `T` of an `axum::Json<T>`, and let the caller wrap it",
     note = "or store no result: `on_duplicate = \"reject\"` answers duplicates with `Error::Duplicate`"
 )]
 pub trait Storable: Serialize + DeserializeOwned {}
