@@ -1,4 +1,4 @@
-//! The attribute and derives of `idem`; use them through `idem_core`.
+//! The attribute and derives of `idem`; use them through `idem_core`, which documents them.
 //!
 //! An attribute passes three stages, each with its own types: `args` (what was written, with
 //! spans), `model` (what was meant, checked), `expand` (tokens; it can not fail).
@@ -16,7 +16,10 @@ mod signature;
 
 use proc_macro::TokenStream;
 
-/// Runs an async function once for each key. Documented where `idem_core` re-exports it.
+#[allow(
+    missing_docs,
+    reason = "rustdoc would print them behind those of the re-export"
+)]
 #[proc_macro_attribute]
 pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
     fallback::or_unchanged(args.into(), &item.into(), |args, item| {
@@ -25,8 +28,10 @@ pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
     .into()
 }
 
-/// Lets a newtype or an enum without data stand in a key. Documented where `idem_core` re-exports
-/// it.
+#[allow(
+    missing_docs,
+    reason = "rustdoc would print them behind those of the re-export"
+)]
 #[proc_macro_derive(KeyPart, attributes(key_part))]
 pub fn derive_key_part(item: TokenStream) -> TokenStream {
     derive::key_part(item.into())
