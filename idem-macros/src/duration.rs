@@ -42,7 +42,8 @@ impl Millis {
             }
             other => {
                 return Err(format!(
-                    "`{other}` is no unit; the units are ms, s, m, h and d, as in \"10m\""
+                    "`{}` is no unit; the units are ms, s, m, h and d, as in \"10m\"",
+                    other.trim()
                 ));
             }
         };
