@@ -71,7 +71,8 @@ impl Link {
         let waiting = self.begin();
         let answer = match self.wire() {
             Wire::Node(mut node) => node.send_packed_command(cmd).await,
-            Wire::Cluster(cluster) => send_to_cluster(cluster, cmd).await,
+            // Boxed, so that a call to one node does not carry what a redirect would need.
+            Wire::Cluster(cluster) => Box::pin(send_to_cluster(cluster, cmd)).await,
         };
         waiting.answered();
         answer?.extract_error()
