@@ -43,7 +43,7 @@ const TIME: usize = 7;
 const MILLIS: usize = 6;
 
 /// The largest number that a time or a fence may have here: Lua's doubles are exact up to it.
-const LARGEST: u64 = (1 << 53) - 1;
+pub(crate) const LARGEST: u64 = (1 << 53) - 1;
 
 const STATUS: u8 = 0x0f;
 
@@ -138,7 +138,8 @@ pub fn encode(record: &Record) -> Vec<u8> {
     out
 }
 
-fn status_and_payload(state: &State) -> (u8, Option<&Bytes>) {
+/// The status's number, and the payload that ends the bytes.
+pub(crate) fn status_and_payload(state: &State) -> (u8, Option<&Bytes>) {
     match state {
         State::Processing(_) => (status::PROCESSING, None),
         State::Success { result, .. } => (status::SUCCESS, result.as_ref()),

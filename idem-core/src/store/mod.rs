@@ -146,6 +146,8 @@ pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod shared;
+#[cfg(feature = "sqlite")]
+pub mod sql;
 
 pub(crate) use erased::ErasedStore;
 pub use key::StoreKey;
@@ -153,6 +155,8 @@ pub(crate) use key::check_namespace;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::RedisStore;
+#[cfg(feature = "sqlite")]
+pub use sql::SqliteStore;
 
 use std::future::Future;
 

@@ -1,0 +1,70 @@
+//! What differs between the databases.
+
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::Pool;
+use sqlx::error::DatabaseError;
+
+use super::fault::Class;
+use super::row::{Address, Entry, Found, Row};
+use super::span::Span;
+use crate::error::StoreError;
+use crate::record::StoreTime;
+use crate::store::Finding;
+
+/// A database, as the records need it.
+pub(super) trait Dialect: sqlx::Database {
+    /// A transaction that keeps everybody else from one key. Dropped, it is rolled back.
+    type Held: Send;
+
+    /// How many calls can write at the same time; more wait here, in their order, not there.
+    const WRITERS: usize;
+
+    /// Begins a transaction, waits for the key for at most `patience`, and reads it, with the
+    /// time after the wait.
+    fn lock(
+        pool: &Pool<Self>,
+        at: &Address,
+        patience: Duration,
+    ) -> impl Future<Output = sqlx::Result<(Self::Held, Found)>> + Send;
+
+    /// Writes `after` in place of `before`; says `false` if that does not stand there any more.
+    fn put(
+        held: &mut Self::Held,
+        at: &Address,
+        before: Option<&Row>,
+        after: Option<&Row>,
+        now: StoreTime,
+    ) -> impl Future<Output = sqlx::Result<bool>> + Send;
+
+    /// Commits.
+    fn commit(held: Self::Held) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Ends a transaction that has nothing to keep.
+    fn release(held: Self::Held) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Reads without a lock.
+    fn read(pool: &Pool<Self>, at: &Address) -> impl Future<Output = sqlx::Result<Found>> + Send;
+
+    /// The rows of a span, in its order.
+    fn page(
+        pool: &Pool<Self>,
+        span: &Span,
+    ) -> impl Future<Output = sqlx::Result<Vec<Entry>>> + Send;
+
+    /// The time.
+    fn now(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<StoreTime>> + Send;
+
+    /// Creates the table, or changes it from an earlier version.
+    fn migrate(pool: &Pool<Self>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Deletes rows whose time is over, at most so many; says how many.
+    fn purge(pool: &Pool<Self>, batch: u32) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
+    /// What is wrong with the set-up.
+    fn check(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<Vec<Finding>>> + Send;
+
+    /// What an error of this database means.
+    fn class(error: &dyn DatabaseError) -> Class;
+}

@@ -1,0 +1,94 @@
+//! What a database's errors mean here. They are told apart by code, never by text.
+
+use crate::error::{StoreError, StoreErrorKind};
+
+/// What an error says of the call that met it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Two transactions were in each other's way and this one was rolled back: again at once.
+    Conflict,
+    /// Somebody's transaction kept the row for too long.
+    #[expect(dead_code, reason = "SQLite locks no rows")]
+    Locked,
+    /// No connection, or no answer.
+    Unavailable,
+    /// The database can not take the write now.
+    Refused,
+    /// Somebody has to change the set-up.
+    Misconfigured,
+    /// The rest.
+    Protocol,
+}
+
+/// An error of a call, classed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    class: Class,
+    error: sqlx::Error,
+    is_undone: bool,
+}
+
+impl Fault {
+    /// `of_database` knows the codes of one database.
+    pub(super) fn new(
+        error: sqlx::Error,
+        of_database: impl Fn(&dyn sqlx::error::DatabaseError) -> Class,
+    ) -> Self {
+        let (class, is_undone) = match &error {
+            sqlx::Error::Database(error) => {
+                let class = of_database(&**error);
+                // Other errors may also answer a COMMIT that was done: a server that is shut
+                // down while it waits for its replicas says so by one.
+                (class, class == Class::Conflict)
+            }
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => (Class::Unavailable, true),
+            sqlx::Error::Configuration(_) | sqlx::Error::InvalidArgument(_) => {
+                (Class::Misconfigured, true)
+            }
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => (Class::Unavailable, false),
+            _ => (Class::Protocol, false),
+        };
+        Self {
+            class,
+            error,
+            is_undone,
+        }
+    }
+
+    /// Met before the transaction was asked to commit: nothing of it stays.
+    pub(super) fn before_commit(mut self) -> Self {
+        self.is_undone = true;
+        self
+    }
+
+    /// Whether the same call may do better in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        self.class == Class::Conflict
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> Self {
+        let (kind, advice) = match fault.class {
+            Class::Conflict => (StoreErrorKind::Refused, ": transactions in conflict"),
+            Class::Locked => (StoreErrorKind::Refused, ": locked by another transaction"),
+            Class::Unavailable => (StoreErrorKind::Unavailable, ""),
+            Class::Refused => (StoreErrorKind::Refused, ""),
+            Class::Misconfigured => (
+                StoreErrorKind::Misconfigured,
+                " (has migrate() been run, by a user with the rights to use its tables?)",
+            ),
+            Class::Protocol => (StoreErrorKind::Protocol, ""),
+        };
+        let error = Self::new(kind, format!("sql: {}{advice}", fault.error));
+        let error = error.with_source(fault.error);
+        if fault.is_undone {
+            error.before_sending()
+        } else {
+            error
+        }
+    }
+}

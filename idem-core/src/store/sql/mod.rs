@@ -1,0 +1,194 @@
+//! Records in SQLite.
+//!
+//! Every verb is one short transaction of its own: it locks the key, takes the database's time
+//! *after* the wait, runs [`step`](crate::record::step()), writes what changed, and commits. What
+//! happened is decided by comparing what was read, never by a count of affected rows or the text
+//! of an error, so the session's default isolation makes no difference.
+//!
+//! # The table
+//! `migrate` creates `idempotent_record`:
+//!
+//! | column | what |
+//! |---|---|
+//! | `key_hash` | SHA-256 of the key text; the primary key |
+//! | `business_type`, `business_key` | the key text, before and after `::`, for people and scans |
+//! | `request_id` | the owner of the last attempt, 16 bytes |
+//! | `status` | as in [`format`](crate::record::format): 0 processing, 1 success, 2 failed, 3 refused, 7 and 8 closed, 9 issued |
+//! | `fence`, `attempt` | of the last attempt |
+//! | `fingerprint` | of its payload, 16 bytes |
+//! | `checkpoint`, `lease_until` | of a processing attempt |
+//! | `response_data` | the encoded result or error |
+//! | `expire_at` | when the row ends; from then on it is absent, purged or not |
+//! | `record` | the packed record, but for `expire_at` and `response_data` |
+//! | `create_time`, `update_time` | of the row |
+//!
+//! Times are microseconds since 1970. A record has one byte format, the one of
+//! [`format`](crate::record::format), wherever it is kept: `record` holds it, and is what is read. The
+//! columns beside it are made from it for people and their queries. A row in which they disagree
+//! was written by somebody else and is reported as damaged, not guessed at; end a record by
+//! [`forget`](crate::Idempotency::forget) or [`resolve`](crate::Idempotency::resolve), not by an
+//! `UPDATE`. The table `idempotent_record_version` names the format of the table itself.
+//!
+//! Rows whose time is over stay until somebody calls `purge`.
+//!
+//! # A row that somebody keeps locked
+//! A call waits half its limit for the key. Then, or when deadlocks and serialisation failures
+//! went on for all of the limit, it fails with a [`StoreError`] of kind
+//! [`Refused`](crate::StoreErrorKind::Refused): here, where nothing can be read behind the lock, there is
+//! no attempt whose age and lease an answer could name.
+
+mod dialect;
+mod fault;
+mod migrate;
+mod records;
+mod row;
+mod span;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::fmt;
+use std::time::Duration;
+
+use self::records::Records;
+use super::{Answered, Finding, Page, Scan, Store, StoreKey};
+use crate::error::StoreError;
+use crate::record::{
+    self, Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
+    RenewReply, Resolve, Settle, SettleReply, Slot, StoreTime,
+};
+
+/// How long a call may take if nothing else is said.
+pub const DEFAULT_LIMIT: Duration = Duration::from_secs(2);
+
+/// Writes the store of one database.
+macro_rules! sql_store {
+    ($(#[$about:meta])* $name:ident over $database:ty) => {
+        $(#[$about])*
+        ///
+        /// Cheap to clone; all clones share the pool.
+        ///
+        /// # Cancel safety
+        /// Dropping a call leaves open whether the database did it; never half of it. Its
+        /// transaction is rolled back and no other call is disturbed.
+        ///
+        /// # Concurrent calls on the same key
+        /// Each waits for the one before to commit.
+        #[derive(Clone)]
+        pub struct $name {
+            records: Records<$database>,
+        }
+
+        impl $name {
+            /// A store of the records in the database of `pool`, which the caller may use for
+            /// other things too. Its tables have to be there: see [`migrate`](Self::migrate).
+            #[must_use]
+            pub fn new(pool: sqlx::Pool<$database>) -> Self {
+                Self {
+                    records: Records::new(pool, DEFAULT_LIMIT),
+                }
+            }
+
+            /// How long a call may take in all, waiting for a connection and for locks included;
+            /// [`DEFAULT_LIMIT`] unless said.
+            #[must_use]
+            pub fn limit(mut self, limit: Duration) -> Self {
+                self.records.set_limit(limit);
+                self
+            }
+
+            /// Creates the tables where they are missing. Two processes may do so at once: one
+            /// waits for the other. It takes as long as it takes; the limit does not count here.
+            ///
+            /// # Errors
+            /// A table of that name that is not ours, tables of a later format, missing rights,
+            /// or no answer. Dropped or failed, it is safe to be called again.
+            pub async fn migrate(&self) -> Result<(), StoreError> {
+                self.records.migrate().await
+            }
+
+            /// Deletes rows whose time is over, the oldest first, at most `batch` of them, and
+            /// says how many it deleted. Call it now and then, as often as it deletes something.
+            /// Any number of processes may do so at once; a row whose time is not over is never
+            /// touched.
+            ///
+            /// # Errors
+            /// No answer within the limit, or one that is no permission. What it deleted until
+            /// then may stay deleted.
+            pub async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
+                self.records.purge(batch).await
+            }
+        }
+
+        impl fmt::Debug for $name {
+            /// Names no address: it may hold a password.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))
+                    .field("limit", &self.records.limit())
+                    .finish_non_exhaustive()
+            }
+        }
+
+        impl Store for $name {
+            async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
+                let verb = |slot, now| record::claim(slot, op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn renew(&self, key: &StoreKey, op: &Renew) -> Answered<RenewReply> {
+                let verb = |slot, now| record::renew(slot, op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn settle(&self, key: &StoreKey, op: &Settle) -> Answered<SettleReply> {
+                let verb = |slot, now| record::settle(slot, op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
+                let verb = |slot, now| record::issue(slot, *op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
+                let verb = |slot, now| record::refuse(slot, *op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
+                let verb = |slot, now| record::forget(slot, *op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
+                let verb = |slot, now| record::resolve(slot, op, now);
+                self.records.write(key, verb).await
+            }
+
+            async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
+                self.records.peek(key).await
+            }
+
+            async fn scan(&self, scan: &Scan) -> Answered<Page> {
+                self.records.scan(scan).await
+            }
+
+            async fn now(&self) -> Result<StoreTime, StoreError> {
+                self.records.now().await
+            }
+
+            async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+                self.records.check().await
+            }
+        }
+    };
+}
+
+#[cfg(feature = "sqlite")]
+sql_store! {
+    /// A store of records in an SQLite file.
+    ///
+    /// All processes that open the file have to be on one machine: its clock is the store's. Each
+    /// connection to `sqlite::memory:` is a database of its own, so a pool of those may hold only
+    /// one.
+    SqliteStore over sqlx::Sqlite
+}

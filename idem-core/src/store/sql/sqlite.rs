@@ -1,0 +1,250 @@
+//! SQLite.
+//!
+//! There is one writer at a time in a file, so a call takes the whole file with
+//! `BEGIN IMMEDIATE`. Calls of one store queue in this process, in their order; between processes
+//! they queue by the pool's `busy_timeout`, which knows no order.
+//!
+//! SQLite has no clock of its own: its `now` is the machine's in whole milliseconds, too coarse
+//! for records that expire to the microsecond. The machine's is read here instead, after the lock:
+//! all processes that can open the file share it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use sqlx::error::DatabaseError;
+use sqlx::{Pool, Sqlite, Transaction};
+
+use super::dialect::Dialect;
+use super::fault::{Class, Fault};
+use super::migrate::{self, Tables};
+use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros};
+use super::span::Span;
+use crate::error::StoreError;
+use crate::record::StoreTime;
+use crate::store::Finding;
+
+const MIGRATION: &str = include_str!("migrations/sqlite_1.sql");
+
+const FIND: &str = concat!(
+    "SELECT clock.now, ",
+    columns!(),
+    " FROM (SELECT ?1 AS now) AS clock LEFT JOIN idempotent_record ON key_hash = ?2"
+);
+
+const INSERT: &str = concat!(
+    "INSERT INTO idempotent_record (",
+    columns!(),
+    ", key_hash, business_type, business_key, create_time, update_time)",
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)"
+);
+
+const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?1, status = ?2, fence = ?3, \
+     attempt = ?4, fingerprint = ?5, checkpoint = ?6, lease_until = ?7, response_data = ?8, \
+     expire_at = ?9, record = ?10, update_time = ?12 WHERE key_hash = ?11";
+
+const DELETE: &str = "DELETE FROM idempotent_record WHERE key_hash = ?1";
+
+/// From the first row of a span on, or from behind a row.
+macro_rules! page {
+    ($from:literal) => {
+        concat!(
+            "SELECT business_type, business_key, ?1, ",
+            columns!(),
+            " FROM idempotent_record WHERE (business_type, business_key) ",
+            $from,
+            " (?2, ?3) AND (business_type, business_key) < (?4, ?5)",
+            " ORDER BY business_type, business_key LIMIT ?6"
+        )
+    };
+}
+
+const PURGE: &str = "DELETE FROM idempotent_record WHERE key_hash IN \
+     (SELECT key_hash FROM idempotent_record WHERE expire_at <= ?1 ORDER BY expire_at LIMIT ?2)";
+
+type Held = Transaction<'static, Sqlite>;
+
+impl Dialect for Sqlite {
+    type Held = Held;
+
+    const WRITERS: usize = 1;
+
+    /// How long others are waited for is the pool's `busy_timeout`.
+    async fn lock(pool: &Pool<Self>, at: &Address, _: Duration) -> sqlx::Result<(Held, Found)> {
+        let mut held = pool.begin_with("BEGIN IMMEDIATE").await?;
+        let columns = sqlx::query_as::<_, Columns>(FIND)
+            .bind(micros(clock()))
+            .bind(&at.hash[..])
+            .fetch_one(&mut *held)
+            .await?;
+        Ok((held, columns.into()))
+    }
+
+    async fn put(
+        held: &mut Held,
+        at: &Address,
+        before: Option<&Row>,
+        after: Option<&Row>,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        let query = match (before, after) {
+            (None, None) => return Ok(true),
+            (Some(_), None) => sqlx::query(DELETE).bind(&at.hash[..]),
+            (Some(_), Some(row)) => bind_row!(sqlx::query(UPDATE), row)
+                .bind(&at.hash[..])
+                .bind(micros(now)),
+            (None, Some(row)) => bind_row!(sqlx::query(INSERT), row)
+                .bind(&at.hash[..])
+                .bind(&*at.business_type)
+                .bind(&*at.business_key)
+                .bind(micros(now)),
+        };
+        query.execute(&mut **held).await?;
+        // Nobody else writes to the file meanwhile.
+        Ok(true)
+    }
+
+    async fn commit(held: Held) -> sqlx::Result<()> {
+        held.commit().await
+    }
+
+    async fn release(held: Held) -> sqlx::Result<()> {
+        held.rollback().await
+    }
+
+    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
+        let mut connection = pool.acquire().await?;
+        let columns = sqlx::query_as::<_, Columns>(FIND)
+            .bind(micros(clock()))
+            .bind(&at.hash[..])
+            .fetch_one(&mut *connection)
+            .await?;
+        Ok(columns.into())
+    }
+
+    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
+        let mut connection = pool.acquire().await?;
+        let page = if span.is_first {
+            page!(">=")
+        } else {
+            page!(">")
+        };
+        let rows = sqlx::query_as::<_, Listed>(page)
+            .bind(micros(clock()))
+            .bind(&*span.begin.0)
+            .bind(&*span.begin.1)
+            .bind(&*span.end.0)
+            .bind(&*span.end.1)
+            .bind(span.rows)
+            .fetch_all(&mut *connection)
+            .await?;
+        Ok(rows.into_iter().map(Entry::from).collect())
+    }
+
+    async fn now(_: &Pool<Self>) -> sqlx::Result<StoreTime> {
+        Ok(clock())
+    }
+
+    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+        let fault = |error| Fault::new(error, Self::class);
+        let mut held = pool.begin_with("BEGIN IMMEDIATE").await.map_err(fault)?;
+        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+            let migration = sqlx::raw_sql(MIGRATION);
+            migration.execute(&mut *held).await.map_err(fault)?;
+        }
+        held.commit().await.map_err(fault)?;
+        Ok(())
+    }
+
+    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
+        let mut held = pool.begin_with("BEGIN IMMEDIATE").await?;
+        let purge = sqlx::query(PURGE).bind(micros(clock())).bind(batch);
+        let purged = purge.execute(&mut *held).await?;
+        held.commit().await?;
+        Ok(purged.rows_affected())
+    }
+
+    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
+        let mut connection = pool.acquire().await?;
+        let file: Option<String> =
+            sqlx::query_scalar("SELECT file FROM pragma_database_list WHERE name = 'main'")
+                .fetch_one(&mut *connection)
+                .await?;
+        let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous")
+            .fetch_one(&mut *connection)
+            .await?;
+        let journal: String = sqlx::query_scalar("PRAGMA journal_mode")
+            .fetch_one(&mut *connection)
+            .await?;
+        Ok(judge(file.as_deref(), synchronous, &journal))
+    }
+
+    /// The low byte of the code tells; the others only say more.
+    fn class(error: &dyn DatabaseError) -> Class {
+        let code = error.code().and_then(|code| code.parse::<u32>().ok());
+        match code.unwrap_or_default() & 0xff {
+            // SQLITE_BUSY, SQLITE_LOCKED: whoever has the file may end soon.
+            5 | 6 => Class::Conflict,
+            // NOMEM, READONLY, IOERR, FULL
+            7 | 8 | 10 | 13 => Class::Refused,
+            // ERROR: our statements are sound, so their tables are not there. PERM, CANTOPEN, AUTH
+            1 | 3 | 14 | 23 => Class::Misconfigured,
+            _ => Class::Protocol,
+        }
+    }
+}
+
+/// A clock before 1970 stands at the epoch.
+fn clock() -> StoreTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    StoreTime::default().after(since.unwrap_or_default())
+}
+
+async fn tables(held: &mut Held) -> sqlx::Result<Tables> {
+    let has = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1)";
+    let has_version: bool = sqlx::query_scalar(has)
+        .bind("idempotent_record_version")
+        .fetch_one(&mut **held)
+        .await?;
+    let has_records = sqlx::query_scalar(has)
+        .bind("idempotent_record")
+        .fetch_one(&mut **held)
+        .await?;
+    let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
+    let version = if has_version {
+        Some(sqlx::query_scalar(version).fetch_one(&mut **held).await?)
+    } else {
+        None
+    };
+    Ok(Tables {
+        version,
+        has_records,
+    })
+}
+
+fn judge(file: Option<&str>, synchronous: i64, journal: &str) -> Vec<Finding> {
+    const FULL: i64 = 2;
+    let mut findings = Vec::new();
+    if file.is_none_or(str::is_empty) {
+        findings.push(Finding {
+            code: "no_persistence",
+            detail: "the database is in memory: a restart loses all records, and what they guarded runs again; open a file".into(),
+        });
+        return findings;
+    }
+    if matches!(journal, "off" | "memory") {
+        findings.push(Finding {
+            code: "no_journal",
+            detail: format!(
+                "journal_mode is {journal}: a crash in a write can destroy the file; use wal or delete"
+            ),
+        });
+    }
+    if synchronous < FULL {
+        findings.push(Finding {
+            code: "not_durable",
+            detail: format!(
+                "synchronous is {synchronous}: a power failure can lose the last records, and what they guarded runs again; set it to full"
+            ),
+        });
+    }
+    findings
+}

@@ -1,0 +1,70 @@
+//! Keys and operations of the suite.
+
+use std::time::Duration;
+
+use idem_core::Key;
+use idem_core::record::{
+    Claim, ClaimReply, Grant, OnAbandoned, Outcome, Owner, Settle, StoreTime, Terms,
+};
+use idem_core::store::{Store, StoreKey};
+use sha2::{Digest, Sha256};
+
+pub(crate) const TERMS: Terms = Terms {
+    lease: Duration::from_secs(30),
+    expire: Duration::from_mins(10),
+    doubt: Duration::from_mins(20),
+    limit: Duration::from_secs(2),
+};
+
+pub(crate) fn key(prefix: &str, part: &str) -> StoreKey {
+    StoreKey::new("shop", &Key::new(prefix, part).unwrap()).unwrap()
+}
+
+pub(crate) fn hash(key: &StoreKey) -> Vec<u8> {
+    Sha256::digest(key.as_str()).to_vec()
+}
+
+pub(crate) fn owner(number: u64) -> Owner {
+    let mut bytes = [7; 16];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    Owner::from_bytes(bytes)
+}
+
+pub(crate) fn claim(number: u64, now: StoreTime, terms: Terms) -> Claim {
+    Claim {
+        owner: owner(number),
+        terms,
+        fingerprint: None,
+        policy: OnAbandoned::Hold,
+        checkpoint: true,
+        token: None,
+        recover: false,
+        wait: false,
+        not_after: now.after(Duration::from_mins(1)),
+    }
+}
+
+/// The whole life of an attempt that nobody disturbs.
+pub(crate) async fn finish<S: Store>(store: &S, key: &StoreKey, number: u64, terms: Terms) {
+    let now = store.now().await.unwrap();
+    let claimed = store.claim(key, &claim(number, now, terms)).await.unwrap();
+    assert!(
+        matches!(claimed.reply, ClaimReply::Claimed(_)),
+        "{key:?}: {claimed:?}"
+    );
+    let settle = Settle {
+        owner: owner(number),
+        terms,
+        outcome: Outcome::Success(Some(number.to_string().into_bytes().into())),
+        not_after: now.after(Duration::from_mins(1)),
+        echo: None,
+    };
+    store.settle(key, &settle).await.unwrap();
+}
+
+pub(crate) fn grant(reply: ClaimReply) -> Grant {
+    match reply {
+        ClaimReply::Claimed(grant) => grant,
+        other => panic!("a claim was to be granted: {other:?}"),
+    }
+}

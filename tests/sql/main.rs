@@ -1,0 +1,5 @@
+//! The SQL stores against real databases.
+
+mod attempt;
+mod scenes;
+mod sqlite;

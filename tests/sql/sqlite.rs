@@ -1,0 +1,255 @@
+//! SQLite, in a file of a temporary folder.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use idem_core::StoreErrorKind;
+use idem_core::conformance::{Course, Harness, differential};
+use idem_core::record::Slot;
+use idem_core::store::{SqliteStore, Store, StoreKey};
+use sqlx::SqlitePool;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::attempt::{TERMS, finish, hash, key};
+use crate::scenes;
+
+/// A file of its own.
+struct InAFile {
+    folder: TempDir,
+}
+
+impl InAFile {
+    fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
+        Self {
+            folder: folder.unwrap(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("records.db")
+    }
+
+    fn options(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(self.path())
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+    }
+
+    async fn pool(&self) -> SqlitePool {
+        let pool = SqlitePoolOptions::new().max_connections(4);
+        pool.connect_with(self.options()).await.unwrap()
+    }
+
+    async fn store(&self) -> SqliteStore {
+        let store = SqliteStore::new(self.pool().await);
+        store.migrate().await.unwrap();
+        store
+    }
+}
+
+impl Harness for InAFile {
+    type Store = SqliteStore;
+
+    async fn fresh_store(&self) -> SqliteStore {
+        self.store().await
+    }
+
+    async fn corrupt(&self, _: &SqliteStore, key: &StoreKey) -> bool {
+        let sql = "INSERT OR REPLACE INTO idempotent_record VALUES \
+                   (?1, ?2, ?3, x'00', 0, 0, 0, NULL, 0, NULL, NULL, ?4, x'ff', 0, 0)";
+        sqlx::query(sql)
+            .bind(hash(key))
+            .bind(format!("{}:{}", key.namespace(), key.prefix()))
+            .bind(key.parts())
+            .bind(i64::MAX)
+            .execute(&self.pool().await)
+            .await
+            .unwrap();
+        true
+    }
+
+    async fn time_to_live(&self, store: &SqliteStore, key: &StoreKey) -> Option<Duration> {
+        let sql = "SELECT expire_at FROM idempotent_record WHERE key_hash = ?1";
+        let end: Option<i64> = sqlx::query_scalar(sql)
+            .bind(hash(key))
+            .fetch_optional(&self.pool().await)
+            .await
+            .unwrap();
+        let now = store.now().await.unwrap().as_micros();
+        Some(Duration::from_micros(
+            u64::try_from(end?).ok()?.saturating_sub(now),
+        ))
+    }
+}
+
+idem_core::conformance_tests!(InAFile::new());
+
+// CASES E11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_random_history_is_the_specification() {
+    let course = Course {
+        lanes: 32,
+        ..Course::of(100_000)
+    };
+    let report = differential(&Arc::new(InAFile::new()), course.clone()).await;
+    println!("{report}");
+    assert_eq!(report.operations, course.operations);
+    assert_eq!(report.near_deadline, 0, "it expires to the microsecond");
+}
+
+#[tokio::test]
+async fn keys_that_collations_confuse_are_apart() {
+    scenes::keys_that_collations_confuse_are_apart(&InAFile::new().store().await).await;
+}
+
+#[tokio::test]
+async fn purges_at_once_delete_what_is_over_and_nothing_else() {
+    let file = InAFile::new();
+    let store = file.store().await;
+    scenes::purges_at_once_delete_what_is_over_and_nothing_else(&store, async |store, batch| {
+        store.purge(batch).await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_over_four_pools_grants_each_key_once() {
+    let file = InAFile::new();
+    let mut stores = Vec::new();
+    for _ in 0..4 {
+        stores.push(file.store().await.limit(Duration::from_secs(20)));
+    }
+    scenes::a_storm_on_few_keys_grants_each_once(&stores).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_migrations_at_once_are_one() {
+    let file = InAFile::new();
+    let mut migrations = JoinSet::new();
+    for _ in 0..8 {
+        let store = SqliteStore::new(file.pool().await);
+        migrations.spawn(async move { store.migrate().await });
+    }
+    for migrated in migrations.join_all().await {
+        migrated.unwrap();
+    }
+    finish(&file.store().await, &key("order", "1"), 1, TERMS).await;
+}
+
+#[tokio::test]
+async fn a_foreign_table_and_a_later_format_are_refused_and_left_alone() {
+    let file = InAFile::new();
+    let pool = file.pool().await;
+    sqlx::raw_sql(
+        "CREATE TABLE idempotent_record (id INTEGER); INSERT INTO idempotent_record VALUES (7)",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    let refused = SqliteStore::new(pool.clone()).migrate().await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Misconfigured);
+    let kept: i64 = sqlx::query_scalar("SELECT id FROM idempotent_record")
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+    assert_eq!(kept, 7);
+
+    let later = InAFile::new();
+    let store = later.store().await;
+    sqlx::raw_sql("UPDATE idempotent_record_version SET version = 2")
+        .execute(&later.pool().await)
+        .await
+        .unwrap();
+    let refused = store.migrate().await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Misconfigured);
+    assert!(refused.to_string().contains("format 2"), "{refused}");
+}
+
+#[tokio::test]
+async fn without_its_tables_every_verb_says_what_to_do() {
+    let file = InAFile::new();
+    let store = SqliteStore::new(file.pool().await);
+    let missing = store.peek(&key("order", "1")).await.unwrap_err();
+    assert_eq!(missing.kind(), StoreErrorKind::Misconfigured);
+    assert!(missing.to_string().contains("migrate()"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_row_that_somebody_changed_by_hand_is_damaged() {
+    let file = InAFile::new();
+    let store = file.store().await;
+    let key = key("order", "1");
+    for change in [
+        "status = 2",
+        "fence = fence + 1",
+        "response_data = NULL",
+        "request_id = zeroblob(16)",
+        "lease_until = 1",
+        "record = x'02'",
+    ] {
+        sqlx::raw_sql("DELETE FROM idempotent_record")
+            .execute(&file.pool().await)
+            .await
+            .unwrap();
+        finish(&store, &key, 1, TERMS).await;
+        let change = format!("UPDATE idempotent_record SET {change}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(change.clone()))
+            .execute(&file.pool().await)
+            .await
+            .unwrap();
+        let seen = store.peek(&key).await.unwrap().reply;
+        assert_eq!(seen, Slot::Damaged, "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_keeps_locked_is_an_error_within_the_limit() {
+    let file = InAFile::new();
+    let store = file.store().await.limit(Duration::from_millis(300));
+    let pool = file.pool().await;
+    let held = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let now = store.now().await.unwrap();
+    let key = key("order", "1");
+    let begin = std::time::Instant::now();
+    let locked = store
+        .claim(&key, &crate::attempt::claim(1, now, TERMS))
+        .await
+        .unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(2), "{locked}");
+    held.rollback().await.unwrap();
+    // The claim that was given up is not done later, and its connection is of use again.
+    finish(&store.limit(Duration::from_secs(10)), &key, 2, TERMS).await;
+}
+
+#[tokio::test]
+async fn check_names_what_can_lose_records() {
+    let file = InAFile::new();
+    let codes = async |store: &SqliteStore| -> Vec<&str> {
+        let findings = store.check().await.unwrap();
+        findings.into_iter().map(|finding| finding.code).collect()
+    };
+    assert_eq!(codes(&file.store().await).await, ["not_durable"]);
+    let full = file.options().synchronous(SqliteSynchronous::Full);
+    let full = SqliteStore::new(SqlitePool::connect_with(full).await.unwrap());
+    assert!(codes(&full).await.is_empty());
+    let unsafe_journal = file.path().with_file_name("other.db");
+    let unsafe_journal = file
+        .options()
+        .filename(unsafe_journal)
+        .synchronous(SqliteSynchronous::Full)
+        .journal_mode(SqliteJournalMode::Off);
+    let unsafe_journal = SqlitePool::connect_with(unsafe_journal).await.unwrap();
+    assert_eq!(
+        codes(&SqliteStore::new(unsafe_journal)).await,
+        ["no_journal"]
+    );
+    let memory = SqlitePoolOptions::new().max_connections(1);
+    let memory = memory.connect("sqlite::memory:").await.unwrap();
+    assert_eq!(codes(&SqliteStore::new(memory)).await, ["no_persistence"]);
+}
