@@ -1,6 +1,7 @@
 //! The harness itself: each server, the proxy and the workers do what the suites rely on.
 
 mod cluster;
+mod databases;
 mod process;
 mod proxy;
 mod redis;

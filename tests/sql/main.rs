@@ -1,5 +1,7 @@
 //! The SQL stores against real databases.
 
 mod attempt;
+mod mysql;
+mod postgres;
 mod scenes;
 mod sqlite;

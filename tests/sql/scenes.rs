@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use idem_core::record::{ClaimReply, Slot, Terms};
 use idem_core::store::{Scan, Store};
+use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use crate::attempt::{TERMS, claim, finish, grant, key};
@@ -137,4 +138,26 @@ pub(crate) async fn a_storm_on_few_keys_grants_each_once<S: Store + Clone>(store
         .into_iter()
         .filter(|granted| *granted);
     assert_eq!(granted.count() as u64, KEYS);
+}
+
+/// A body that blocks its thread does not keep the driver's thread from renewing its lease.
+pub(crate) fn runtimes_do_not_depend_on_each_other<S: Store + Clone>(made: impl AsyncFn() -> S) {
+    let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+    let first = runtime();
+    let store = first.block_on(async {
+        let store = made().await;
+        finish(&store, &key("order", "first"), 1, TERMS).await;
+        store
+    });
+    // Nobody drives the first runtime now.
+    let second = runtime();
+    second.block_on(async {
+        for number in 0..20 {
+            finish(&store, &key("order", &number.to_string()), number, TERMS).await;
+        }
+    });
+    drop(first);
+    second.block_on(finish(&store, &key("order", "second"), 1, TERMS));
+    drop(second);
+    runtime().block_on(finish(&store, &key("order", "third"), 1, TERMS));
 }

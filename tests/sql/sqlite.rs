@@ -95,6 +95,7 @@ idem_core::conformance_tests!(InAFile::new());
 async fn a_long_random_history_is_the_specification() {
     let course = Course {
         lanes: 32,
+        pace: Duration::from_millis(60),
         ..Course::of(100_000)
     };
     let report = differential(&Arc::new(InAFile::new()), course.clone()).await;

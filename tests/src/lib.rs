@@ -14,7 +14,9 @@
 pub mod body;
 pub mod cluster;
 pub mod faulty;
+pub mod mariadb;
 pub mod port;
+pub mod postgres;
 pub mod process;
 pub mod program;
 pub mod proxy;

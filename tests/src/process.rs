@@ -123,6 +123,12 @@ impl Process {
         Ok(())
     }
 
+    /// SIGQUIT, and waits for the end.
+    pub(crate) fn quit(&mut self, limit: Duration) -> Result<ExitStatus> {
+        self.signal(Signal::QUIT)?;
+        self.wait(limit)
+    }
+
     /// SIGSTOP; when this returns, the process has stopped.
     pub fn freeze(&mut self) -> Result<()> {
         self.signal(Signal::STOP)?;

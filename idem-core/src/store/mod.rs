@@ -146,7 +146,7 @@ pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
 mod shared;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub mod sql;
 
 pub(crate) use erased::ErasedStore;
@@ -155,6 +155,10 @@ pub(crate) use key::check_namespace;
 pub use memory::MemoryStore;
 #[cfg(feature = "redis")]
 pub use redis::RedisStore;
+#[cfg(feature = "mysql")]
+pub use sql::MySqlStore;
+#[cfg(feature = "postgres")]
+pub use sql::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sql::SqliteStore;
 

@@ -21,6 +21,9 @@ pub(super) trait Dialect: sqlx::Database {
     /// How many calls can write at the same time; more wait here, in their order, not there.
     const WRITERS: usize;
 
+    /// Whether a connection is of use only while the runtime that opened it runs.
+    const IS_SERVED_BY_A_RUNTIME: bool;
+
     /// Begins a transaction, waits for the key for at most `patience`, and reads it, with the
     /// time after the wait.
     fn lock(

@@ -8,7 +8,10 @@ pub(super) enum Class {
     /// Two transactions were in each other's way and this one was rolled back: again at once.
     Conflict,
     /// Somebody's transaction kept the row for too long.
-    #[expect(dead_code, reason = "SQLite locks no rows")]
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "postgres")),
+        expect(dead_code, reason = "SQLite locks no rows")
+    )]
     Locked,
     /// No connection, or no answer.
     Unavailable,

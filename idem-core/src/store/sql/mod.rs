@@ -1,4 +1,4 @@
-//! Records in SQLite.
+//! Records in PostgreSQL, MySQL, MariaDB or SQLite.
 //!
 //! Every verb is one short transaction of its own: it locks the key, takes the database's time
 //! *after* the wait, runs [`step`](crate::record::step()), writes what changed, and commits. What
@@ -31,6 +31,10 @@
 //!
 //! Rows whose time is over stay until somebody calls `purge`.
 //!
+//! # Durability and time
+//! [`Store::check`] reports a set-up that can lose records. Time is the database server's, and in
+//! SQLite the machine's.
+//!
 //! # A row that somebody keeps locked
 //! A call waits half its limit for the key. Then, or when deadlocks and serialisation failures
 //! went on for all of the limit, it fails with a [`StoreError`] of kind
@@ -39,7 +43,14 @@
 
 mod dialect;
 mod fault;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod held;
 mod migrate;
+#[cfg(feature = "mysql")]
+mod mysql;
+mod pools;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod records;
 mod row;
 mod span;
@@ -181,6 +192,25 @@ macro_rules! sql_store {
             }
         }
     };
+}
+
+#[cfg(feature = "postgres")]
+sql_store! {
+    /// A store of records in PostgreSQL.
+    ///
+    /// The pool serves the runtime in which the store is made; other runtimes that use the store,
+    /// such as the one that renews leases, get a pool of their own with the same options.
+    PostgresStore over sqlx::Postgres
+}
+
+#[cfg(feature = "mysql")]
+sql_store! {
+    /// A store of records in MySQL 8, or in MariaDB 10.6 or later.
+    ///
+    /// The pool serves the runtime in which the store is made; other runtimes that use the store,
+    /// such as the one that renews leases, get a pool of their own with the same options. It has
+    /// to allow several statements in one message, as it does by default.
+    MySqlStore over sqlx::MySql
 }
 
 #[cfg(feature = "sqlite")]

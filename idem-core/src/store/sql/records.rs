@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::dialect::Dialect;
 use super::fault::Fault;
+use super::pools::Pools;
 use super::row::{Address, Row};
 use super::span::{self, Span};
 use crate::error::{StoreError, StoreErrorKind};
@@ -17,7 +18,7 @@ use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey};
 
 /// The records of one table.
 pub(super) struct Records<D: Dialect> {
-    pool: Pool<D>,
+    pools: Arc<Pools<D>>,
     limit: Duration,
     writers: Arc<Semaphore>,
 }
@@ -26,7 +27,7 @@ pub(super) struct Records<D: Dialect> {
 impl<D: Dialect> Clone for Records<D> {
     fn clone(&self) -> Self {
         Self {
-            pool: self.pool.clone(),
+            pools: Arc::clone(&self.pools),
             limit: self.limit,
             writers: Arc::clone(&self.writers),
         }
@@ -36,7 +37,7 @@ impl<D: Dialect> Clone for Records<D> {
 impl<D: Dialect> Records<D> {
     pub(super) fn new(pool: Pool<D>, limit: Duration) -> Self {
         Self {
-            pool,
+            pools: Arc::new(Pools::new(pool)),
             limit,
             writers: Arc::new(Semaphore::new(D::WRITERS)),
         }
@@ -69,7 +70,7 @@ impl<D: Dialect> Records<D> {
         // Never closed, and if it were: the database has locks of its own.
         let _turn = self.writers.acquire().await.ok();
         let undone = |error| Self::fault(error).before_commit();
-        let locked = D::lock(&self.pool, at, self.limit / 2).await;
+        let locked = D::lock(&self.pools.here(), at, self.limit / 2).await;
         let (mut held, found) = locked.map_err(undone)?;
         let (before, now) = (found.slot(), found.now);
         let (after, reply) = verb(before.clone(), now);
@@ -93,7 +94,9 @@ impl<D: Dialect> Records<D> {
 
     pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
         let at = Address::of(key);
-        let found = self.reading(|| D::read(&self.pool, &at)).await?;
+        let found = self
+            .reading(|| async { D::read(&self.pools.here(), &at).await })
+            .await?;
         Ok(Answer {
             now: found.now,
             reply: found.slot().visible(found.now),
@@ -102,7 +105,8 @@ impl<D: Dialect> Records<D> {
 
     pub(super) async fn scan(&self, scan: &Scan) -> Answered<Page> {
         let wanted = Span::of(scan)?;
-        let rows = self.reading(|| D::page(&self.pool, &wanted)).await?;
+        let page = || async { D::page(&self.pools.here(), &wanted).await };
+        let rows = self.reading(page).await?;
         let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= wanted.rows);
         let last = rows.last().filter(|_| is_full);
         let next = last.map(|row| span::cursor(&row.business_type, &row.business_key));
@@ -125,22 +129,24 @@ impl<D: Dialect> Records<D> {
     }
 
     pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.reading(|| D::now(&self.pool)).await
+        self.reading(|| async { D::now(&self.pools.here()).await })
+            .await
     }
 
     pub(super) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.reading(|| D::check(&self.pool)).await
+        self.reading(|| async { D::check(&self.pools.here()).await })
+            .await
     }
 
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         in_runtime()?;
-        D::migrate(&self.pool).await
+        D::migrate(&self.pools.here()).await
     }
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
         self.within_limit(|| async {
             let _turn = self.writers.acquire().await.ok();
-            let purged = D::purge(&self.pool, batch).await;
+            let purged = D::purge(&self.pools.here(), batch).await;
             purged.map(Some).map_err(Self::fault)
         })
         .await

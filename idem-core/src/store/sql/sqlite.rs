@@ -66,6 +66,8 @@ impl Dialect for Sqlite {
     type Held = Held;
 
     const WRITERS: usize = 1;
+    /// Each has a thread of its own.
+    const IS_SERVED_BY_A_RUNTIME: bool = false;
 
     /// How long others are waited for is the pool's `busy_timeout`.
     async fn lock(pool: &Pool<Self>, at: &Address, _: Duration) -> sqlx::Result<(Held, Found)> {

@@ -1,0 +1,388 @@
+//! MySQL 8 and MariaDB 10.6 or later.
+//!
+//! A key without a row can not be locked without locking the gap around it, over which two new
+//! keys can deadlock. So a call first inserts an empty row, or, where there is one, locks that by
+//! the same statement. If the key stays without a record the transaction is rolled back, so
+//! nobody ever sees an empty row.
+//!
+//! The time is `UTC_TIMESTAMP(6)`, in a statement that is sent after the lock was granted.
+//! `SYSDATE(6)` reads a local clock that repeats an hour each autumn.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::{MySql, Pool, QueryBuilder};
+
+use super::dialect::Dialect;
+use super::fault::{Class, Fault};
+use super::held::Held;
+use super::migrate::{self, Tables};
+use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros, time};
+use super::span::Span;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::record::StoreTime;
+use crate::store::Finding;
+
+const MIGRATION: &str = include_str!("migrations/mysql_1.sql");
+
+macro_rules! clock {
+    () => {
+        "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))"
+    };
+}
+
+const FIND: &str = concat!(
+    "SELECT clock.micros, ",
+    columns!(),
+    " FROM (SELECT ",
+    clock!(),
+    " AS micros) AS clock LEFT JOIN idempotent_record ON key_hash = ?"
+);
+
+const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?, status = ?, fence = ?, \
+     attempt = ?, fingerprint = ?, checkpoint = ?, lease_until = ?, response_data = ?, \
+     expire_at = ?, record = ?, update_time = ?, \
+     create_time = IF(create_time = 0, update_time, create_time) WHERE key_hash = ?";
+
+const DELETE: &str = "DELETE FROM idempotent_record WHERE key_hash = ?";
+
+/// The rows of one type between two keys. A comparison of pairs would be plainer, but is not
+/// looked up in the index.
+macro_rules! page {
+    ($from:literal) => {
+        concat!(
+            "SELECT business_type, business_key, ",
+            clock!(),
+            ", ",
+            columns!(),
+            " FROM idempotent_record WHERE business_type = ? AND business_key ",
+            $from,
+            " ? AND business_key < ? ORDER BY business_key LIMIT ?"
+        )
+    };
+}
+
+/// The rows of later types.
+const LATER_TYPES: &str = concat!(
+    "SELECT business_type, business_key, ",
+    clock!(),
+    ", ",
+    columns!(),
+    " FROM idempotent_record WHERE business_type > ? AND business_type < ?",
+    " ORDER BY business_type, business_key LIMIT ?"
+);
+
+/// More characters than a key has.
+const LONGER_THAN_A_KEY: usize = 51;
+
+/// Rows that a call or another purge is at are left for the next time.
+const OVER: &str = "SELECT key_hash FROM idempotent_record WHERE expire_at <= ? \
+     ORDER BY expire_at LIMIT ? FOR UPDATE SKIP LOCKED";
+
+/// The session's own patience with locks is put aside, and back by [`COMMIT`] and [`ROLLBACK`].
+macro_rules! begin {
+    () => {
+        "SET @idem_patience = @@SESSION.innodb_lock_wait_timeout, \
+         SESSION innodb_lock_wait_timeout = {seconds}; \
+         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+         START TRANSACTION"
+    };
+}
+
+const COMMIT: &str = "COMMIT; SET SESSION innodb_lock_wait_timeout = @idem_patience";
+const ROLLBACK: &str = "ROLLBACK; SET SESSION innodb_lock_wait_timeout = @idem_patience";
+
+/// One per database: the name may have 64 characters, and is the whole server's.
+const MIGRATING: &str = "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 600)";
+
+impl Dialect for MySql {
+    type Held = Held<Self>;
+
+    const WRITERS: usize = tokio::sync::Semaphore::MAX_PERMITS;
+    const IS_SERVED_BY_A_RUNTIME: bool = true;
+
+    async fn lock(
+        pool: &Pool<Self>,
+        at: &Address,
+        patience: Duration,
+    ) -> sqlx::Result<(Self::Held, Found)> {
+        let begin = format!("{}; {}", begin(patience), insert_or_lock(at));
+        let mut held = Held::begin(pool, begin).await?;
+        let columns = sqlx::query_as::<_, Columns>(FIND)
+            .bind(&at.hash[..])
+            .fetch_one(held.connection()?)
+            .await?;
+        let mut found = Found::from(columns);
+        found.row = found.row.filter(|row| !row.record.is_empty());
+        Ok((held, found))
+    }
+
+    async fn put(
+        held: &mut Self::Held,
+        at: &Address,
+        _: Option<&Row>,
+        after: Option<&Row>,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        let query = match after {
+            None => sqlx::query(DELETE),
+            Some(row) => bind_row!(sqlx::query(UPDATE), row).bind(micros(now)),
+        };
+        let query = query.bind(&at.hash[..]);
+        query.execute(held.connection()?).await?;
+        // The row is locked.
+        Ok(true)
+    }
+
+    async fn commit(held: Self::Held) -> sqlx::Result<()> {
+        held.end(COMMIT).await
+    }
+
+    async fn release(held: Self::Held) -> sqlx::Result<()> {
+        held.end(ROLLBACK).await
+    }
+
+    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
+        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
+        let mut found = Found::from(find.fetch_one(pool).await?);
+        // At READ UNCOMMITTED, empty rows of calls under way are seen.
+        found.row = found.row.filter(|row| !row.record.is_empty());
+        Ok(found)
+    }
+
+    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
+        let is_one_type = span.begin.0 == span.end.0;
+        let end = if is_one_type {
+            span.end.1.clone()
+        } else {
+            char::MAX.to_string().repeat(LONGER_THAN_A_KEY)
+        };
+        let page = if span.is_first {
+            page!(">=")
+        } else {
+            page!(">")
+        };
+        let mut rows = sqlx::query_as::<_, Listed>(page)
+            .bind(&*span.begin.0)
+            .bind(&*span.begin.1)
+            .bind(&*end)
+            .bind(span.rows)
+            .fetch_all(pool)
+            .await?;
+        let left = span.rows - i64::try_from(rows.len()).unwrap_or(i64::MAX);
+        if left > 0 && !is_one_type {
+            let later = sqlx::query_as::<_, Listed>(LATER_TYPES)
+                .bind(&*span.begin.0)
+                .bind(&*span.end.0)
+                .bind(left);
+            rows.extend(later.fetch_all(pool).await?);
+        }
+        Ok(rows.into_iter().map(Entry::from).collect())
+    }
+
+    async fn now(pool: &Pool<Self>) -> sqlx::Result<StoreTime> {
+        let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
+        Ok(time(now.fetch_one(pool).await?))
+    }
+
+    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+        let fault = |error| Fault::new(error, Self::class);
+        // A lock of this kind belongs to the connection.
+        let mut held = Held::begin(pool, "DO 0".to_owned()).await.map_err(fault)?;
+        let is_locked: Option<i64> = sqlx::query_scalar(MIGRATING)
+            .fetch_one(held.connection().map_err(fault)?)
+            .await
+            .map_err(fault)?;
+        if is_locked != Some(1) {
+            return Err(StoreError::new(
+                StoreErrorKind::Refused,
+                "sql: another migration is under way",
+            ));
+        }
+        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+            let migration = sqlx::raw_sql(MIGRATION);
+            let migrated = migration.execute(held.connection().map_err(fault)?).await;
+            migrated.map_err(fault)?;
+        }
+        let unlock = "DO RELEASE_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')))";
+        held.end(unlock).await.map_err(fault)?;
+        Ok(())
+    }
+
+    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = Self::now(pool).await?;
+        let mut held = Held::begin(pool, begin(Duration::ZERO)).await?;
+        let hashes: Vec<Vec<u8>> = sqlx::query_scalar(OVER)
+            .bind(micros(now))
+            .bind(batch)
+            .fetch_all(held.connection()?)
+            .await?;
+        if !hashes.is_empty() {
+            let mut delete = QueryBuilder::new("DELETE FROM idempotent_record WHERE key_hash IN (");
+            let mut list = delete.separated(", ");
+            for hash in &hashes {
+                list.push_bind(&**hash);
+            }
+            delete.push(")");
+            delete.build().execute(held.connection()?).await?;
+        }
+        held.end(COMMIT).await?;
+        Ok(hashes.len() as u64)
+    }
+
+    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
+        let (flush, has_binlog, sync_binlog, engine): (i64, i64, i64, Option<String>) =
+            sqlx::query_as(
+                "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED), \
+                 CAST(@@log_bin AS SIGNED), CAST(@@sync_binlog AS SIGNED), \
+                 (SELECT engine FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_name = 'idempotent_record')",
+            )
+            .fetch_one(pool)
+            .await?;
+        Ok(judge(
+            flush,
+            has_binlog != 0,
+            sync_binlog,
+            engine.as_deref(),
+        ))
+    }
+
+    /// By number: the SQLSTATE of a lock time-out and of much else is only `HY000`.
+    fn class(error: &dyn DatabaseError) -> Class {
+        let error = error.try_downcast_ref::<MySqlDatabaseError>();
+        error.map_or(Class::Protocol, |error| class(error.number()))
+    }
+}
+
+/// The server counts in whole seconds.
+fn begin(patience: Duration) -> String {
+    format!(begin!(), seconds = patience.as_secs().max(1))
+}
+
+/// Either way the row is there afterwards, and locked; of what stands in it nothing changes.
+fn insert_or_lock(at: &Address) -> String {
+    format!(
+        "INSERT INTO idempotent_record (key_hash, business_type, business_key, request_id, \
+         status, fence, attempt, checkpoint, expire_at, record, create_time, update_time) \
+         VALUES (x'{}', _utf8mb4 x'{}', _utf8mb4 x'{}', '', 0, 0, 0, FALSE, 0, '', 0, 0) \
+         ON DUPLICATE KEY UPDATE status = status",
+        hex(&at.hash),
+        hex(at.business_type.as_bytes()),
+        hex(at.business_key.as_bytes())
+    )
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string can not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
+    let has = "SELECT count(*) FROM information_schema.tables \
+               WHERE table_schema = DATABASE() AND table_name = ?";
+    let has_version: i64 = sqlx::query_scalar(has)
+        .bind("idempotent_record_version")
+        .fetch_one(held.connection()?)
+        .await?;
+    let has_records: i64 = sqlx::query_scalar(has)
+        .bind("idempotent_record")
+        .fetch_one(held.connection()?)
+        .await?;
+    let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
+    let version = if has_version > 0 {
+        let version = sqlx::query_scalar(version);
+        Some(version.fetch_one(held.connection()?).await?)
+    } else {
+        None
+    };
+    Ok(Tables {
+        version,
+        has_records: has_records > 0,
+    })
+}
+
+fn class(number: u16) -> Class {
+    match number {
+        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001.
+        1213 | 1020 => Class::Conflict,
+        // ER_LOCK_WAIT_TIMEOUT
+        1205 => Class::Locked,
+        // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full.
+        1290 | 1792 | 1836 | 1021 | 1114 | 1037 | 1041 | 1040 | 1203 | 1226 => Class::Refused,
+        // Shut down, interrupted, killed, took too long.
+        1053 | 1317 | 1927 | 3024 => Class::Unavailable,
+        // No such database, table or column; no such user or right.
+        1046 | 1049 | 1146 | 1054 | 1044 | 1045 | 1142 | 1143 | 1227 => Class::Misconfigured,
+        _ => Class::Protocol,
+    }
+}
+
+fn judge(flush: i64, has_binlog: bool, sync_binlog: i64, engine: Option<&str>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(engine) = engine.filter(|engine| !engine.eq_ignore_ascii_case("innodb")) {
+        findings.push(Finding {
+            code: "no_transactions",
+            detail: format!(
+                "the table's engine is {engine}: nothing is locked, so one request can run twice; ALTER TABLE idempotent_record ENGINE = InnoDB"
+            ),
+        });
+    }
+    if flush != 1 {
+        findings.push(Finding {
+            code: "not_durable",
+            detail: format!(
+                "innodb_flush_log_at_trx_commit is {flush}: a crash loses the last records, and what they guarded runs again; set it to 1"
+            ),
+        });
+    }
+    if has_binlog && sync_binlog != 1 {
+        findings.push(Finding {
+            code: "binlog_not_durable",
+            detail: format!(
+                "sync_binlog is {sync_binlog}: a power failure rolls back the last records that are not in the binary log; set it to 1"
+            ),
+        });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_apart_by_their_number() {
+        let expected = [
+            (1213, Class::Conflict),
+            (1020, Class::Conflict),
+            (1205, Class::Locked),
+            (1290, Class::Refused),
+            (1053, Class::Unavailable),
+            (1146, Class::Misconfigured),
+            (1406, Class::Protocol),
+        ];
+        for (number, expected) in expected {
+            assert_eq!(class(number), expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_set_up_is_judged_by_what_it_can_lose() {
+        let codes = |findings: Vec<Finding>| -> Vec<&str> {
+            findings.into_iter().map(|finding| finding.code).collect()
+        };
+        assert!(codes(judge(1, false, 0, Some("InnoDB"))).is_empty());
+        assert!(codes(judge(1, true, 1, None)).is_empty());
+        assert_eq!(
+            codes(judge(2, true, 0, Some("Aria"))),
+            ["no_transactions", "not_durable", "binlog_not_durable"]
+        );
+    }
+}

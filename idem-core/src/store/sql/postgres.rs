@@ -1,0 +1,335 @@
+//! PostgreSQL.
+//!
+//! A call sends its `BEGIN`, an advisory lock on the key's hash and the lock of the row in one
+//! message. The advisory lock also covers a key without a row, and keeps callers in line; keys
+//! that share it only wait for each other. That it was held is not relied on: a transaction that
+//! did not ask for it may have inserted the row meanwhile. So a new row is inserted only where
+//! there still is none, and an old one replaced only if it still is what was read; otherwise the
+//! call begins again.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use sqlx::{Pool, Postgres};
+
+use super::dialect::Dialect;
+use super::fault::{Class, Fault};
+use super::held::Held;
+use super::migrate::{self, Tables};
+use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros, time};
+use super::span::Span;
+use crate::error::StoreError;
+use crate::record::StoreTime;
+use crate::store::Finding;
+
+const MIGRATION: &str = include_str!("migrations/postgres_1.sql");
+
+/// Not `now()`, which stands still from `BEGIN` on.
+macro_rules! clock {
+    () => {
+        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    };
+}
+
+const FIND: &str = concat!(
+    "SELECT clock.now, ",
+    columns!(),
+    " FROM (SELECT ",
+    clock!(),
+    " AS now) AS clock LEFT JOIN idempotent_record ON key_hash = $1"
+);
+
+const INSERT: &str = concat!(
+    "INSERT INTO idempotent_record (",
+    columns!(),
+    ", key_hash, business_type, business_key, create_time, update_time)",
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)",
+    " ON CONFLICT DO NOTHING RETURNING true"
+);
+
+const UPDATE: &str = "UPDATE idempotent_record SET request_id = $1, status = $2, fence = $3, \
+     attempt = $4, fingerprint = $5, checkpoint = $6, lease_until = $7, response_data = $8, \
+     expire_at = $9, record = $10, update_time = $11 \
+     WHERE key_hash = $12 AND record = $13 AND expire_at = $14 \
+     AND response_data IS NOT DISTINCT FROM $15 RETURNING true";
+
+const DELETE: &str = "DELETE FROM idempotent_record \
+     WHERE key_hash = $1 AND record = $2 AND expire_at = $3 \
+     AND response_data IS NOT DISTINCT FROM $4 RETURNING true";
+
+/// From the first row of a span on, or from behind a row.
+macro_rules! page {
+    ($from:literal) => {
+        concat!(
+            "SELECT business_type, business_key, ",
+            clock!(),
+            ", ",
+            columns!(),
+            " FROM idempotent_record WHERE (business_type, business_key) ",
+            $from,
+            " ($1, $2) AND (business_type, business_key) < ($3, $4)",
+            " ORDER BY business_type, business_key LIMIT $5"
+        )
+    };
+}
+
+/// Rows that a call or another purge is at are left for the next time.
+const PURGE: &str = concat!(
+    "DELETE FROM idempotent_record WHERE key_hash IN (SELECT key_hash FROM idempotent_record",
+    " WHERE expire_at <= $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED)"
+);
+
+/// The lock of a migration: `idem` in ASCII.
+const MIGRATING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+     SELECT pg_advisory_xact_lock(1768187245)";
+
+impl Dialect for Postgres {
+    type Held = Held<Self>;
+
+    const WRITERS: usize = tokio::sync::Semaphore::MAX_PERMITS;
+    const IS_SERVED_BY_A_RUNTIME: bool = true;
+
+    async fn lock(
+        pool: &Pool<Self>,
+        at: &Address,
+        patience: Duration,
+    ) -> sqlx::Result<(Self::Held, Found)> {
+        let mut held = Held::begin(pool, begin(&at.hash, patience)).await?;
+        let columns = sqlx::query_as::<_, Columns>(FIND)
+            .bind(&at.hash[..])
+            .fetch_one(held.connection()?)
+            .await?;
+        Ok((held, columns.into()))
+    }
+
+    async fn put(
+        held: &mut Self::Held,
+        at: &Address,
+        before: Option<&Row>,
+        after: Option<&Row>,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        let query = match (before, after) {
+            (None, None) => return Ok(true),
+            (Some(before), None) => sqlx::query_scalar(DELETE)
+                .bind(&at.hash[..])
+                .bind(&*before.record)
+                .bind(before.expire_at)
+                .bind(before.response_data.as_deref()),
+            (Some(before), Some(row)) => bind_row!(sqlx::query_scalar(UPDATE), row)
+                .bind(micros(now))
+                .bind(&at.hash[..])
+                .bind(&*before.record)
+                .bind(before.expire_at)
+                .bind(before.response_data.as_deref()),
+            (None, Some(row)) => bind_row!(sqlx::query_scalar(INSERT), row)
+                .bind(&at.hash[..])
+                .bind(&*at.business_type)
+                .bind(&*at.business_key)
+                .bind(micros(now)),
+        };
+        let written: Option<bool> = query.fetch_optional(held.connection()?).await?;
+        Ok(written.is_some())
+    }
+
+    async fn commit(held: Self::Held) -> sqlx::Result<()> {
+        held.end("COMMIT").await
+    }
+
+    async fn release(held: Self::Held) -> sqlx::Result<()> {
+        held.end("ROLLBACK").await
+    }
+
+    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
+        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
+        Ok(find.fetch_one(pool).await?.into())
+    }
+
+    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
+        let page = if span.is_first {
+            page!(">=")
+        } else {
+            page!(">")
+        };
+        let rows = sqlx::query_as::<_, Listed>(page)
+            .bind(&*span.begin.0)
+            .bind(&*span.begin.1)
+            .bind(&*span.end.0)
+            .bind(&*span.end.1)
+            .bind(span.rows)
+            .fetch_all(pool)
+            .await?;
+        Ok(rows.into_iter().map(Entry::from).collect())
+    }
+
+    async fn now(pool: &Pool<Self>) -> sqlx::Result<StoreTime> {
+        let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
+        Ok(time(now.fetch_one(pool).await?))
+    }
+
+    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+        let fault = |error| Fault::new(error, Self::class);
+        let mut held = Held::begin(pool, MIGRATING.to_owned())
+            .await
+            .map_err(fault)?;
+        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+            let migration = sqlx::raw_sql(MIGRATION);
+            let migrated = migration.execute(held.connection().map_err(fault)?).await;
+            migrated.map_err(fault)?;
+        }
+        held.end("COMMIT").await.map_err(fault)?;
+        Ok(())
+    }
+
+    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = Self::now(pool).await?;
+        let purge = sqlx::query(PURGE).bind(micros(now)).bind(i64::from(batch));
+        Ok(purge.execute(pool).await?.rows_affected())
+    }
+
+    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
+        let (synchronous, fsync, is_copied_late, is_unlogged): (String, String, bool, bool) =
+            sqlx::query_as(
+                "SELECT current_setting('synchronous_commit'), current_setting('fsync'), \
+                 EXISTS (SELECT 1 FROM pg_stat_replication) \
+                 AND (current_setting('synchronous_standby_names') = '' \
+                 OR current_setting('synchronous_commit') IN ('local', 'off')), \
+                 coalesce((SELECT relpersistence <> 'p' FROM pg_class \
+                 WHERE oid = to_regclass('idempotent_record')), false)",
+            )
+            .fetch_one(pool)
+            .await?;
+        Ok(judge(&synchronous, &fsync, is_copied_late, is_unlogged))
+    }
+
+    fn class(error: &dyn DatabaseError) -> Class {
+        error.code().map_or(Class::Protocol, |code| class(&code))
+    }
+}
+
+/// One message that begins a transaction and waits for the key. `SET LOCAL` ends with it.
+fn begin(hash: &[u8; 32], patience: Duration) -> String {
+    let advisory = hash.first_chunk().copied().map_or(0, i64::from_be_bytes);
+    let mut hex = String::with_capacity(2 * hash.len());
+    for byte in hash {
+        // Writing to a string can not fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    format!(
+        "BEGIN ISOLATION LEVEL READ COMMITTED; \
+         SET LOCAL lock_timeout = {}; \
+         SELECT pg_advisory_xact_lock({advisory}); \
+         SELECT 1 FROM idempotent_record WHERE key_hash = '\\x{hex}' FOR UPDATE",
+        patience.as_millis().max(1)
+    )
+}
+
+async fn tables(held: &mut Held<Postgres>) -> sqlx::Result<Tables> {
+    let (has_version, has_records) = sqlx::query_as::<_, (bool, bool)>(
+        "SELECT to_regclass('idempotent_record_version') IS NOT NULL, \
+         to_regclass('idempotent_record') IS NOT NULL",
+    )
+    .fetch_one(held.connection()?)
+    .await?;
+    let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
+    let version = if has_version {
+        let version = sqlx::query_scalar(version);
+        Some(version.fetch_one(held.connection()?).await?)
+    } else {
+        None
+    };
+    Ok(Tables {
+        version,
+        has_records,
+    })
+}
+
+/// By the classes and codes of appendix A of the manual.
+fn class(code: &str) -> Class {
+    match code {
+        "40001" | "40P01" => Class::Conflict,
+        "55P03" => Class::Locked,
+        // A read-only transaction: a standby, or a primary that is being demoted.
+        "25006" => Class::Refused,
+        // No such schema, table, column or database; no such right.
+        "3F000" | "42P01" | "42703" | "3D000" | "42501" => Class::Misconfigured,
+        _ => match code.get(..2) {
+            Some("28") => Class::Misconfigured,
+            // Out of memory, disk or connections.
+            Some("53") => Class::Refused,
+            // Connection trouble; cancelled, shut down or starting; trouble of the system.
+            Some("08" | "57" | "58") => Class::Unavailable,
+            _ => Class::Protocol,
+        },
+    }
+}
+
+fn judge(synchronous: &str, fsync: &str, is_copied_late: bool, is_unlogged: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |is_found: bool, code, detail: String| {
+        if is_found {
+            findings.push(Finding { code, detail });
+        }
+    };
+    find(
+        synchronous == "off",
+        "not_durable",
+        "synchronous_commit is off: a crash loses the last records, and what they guarded runs again; set it to on for this user".into(),
+    );
+    find(
+        fsync == "off",
+        "no_fsync",
+        "fsync is off: a power failure can lose all records; set it to on".into(),
+    );
+    find(
+        is_unlogged,
+        "no_persistence",
+        "the table is unlogged or temporary: a crash empties it; ALTER TABLE idempotent_record SET LOGGED".into(),
+    );
+    find(
+        is_copied_late,
+        "asynchronous_replicas",
+        "standbys get records a little later: a fail-over can lose the last ones, and what they guarded runs again; name them in synchronous_standby_names".into(),
+    );
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_apart_by_their_code() {
+        let expected = [
+            ("40001", Class::Conflict),
+            ("40P01", Class::Conflict),
+            ("55P03", Class::Locked),
+            ("57P01", Class::Unavailable),
+            ("53300", Class::Refused),
+            ("42P01", Class::Misconfigured),
+            ("28P01", Class::Misconfigured),
+            ("22001", Class::Protocol),
+            ("", Class::Protocol),
+        ];
+        for (code, expected) in expected {
+            assert_eq!(class(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_set_up_is_judged_by_what_it_can_lose() {
+        let codes = |findings: Vec<Finding>| -> Vec<&str> {
+            findings.into_iter().map(|finding| finding.code).collect()
+        };
+        assert!(codes(judge("on", "on", false, false)).is_empty());
+        assert_eq!(
+            codes(judge("off", "off", false, true)),
+            ["not_durable", "no_fsync", "no_persistence"]
+        );
+        assert_eq!(
+            codes(judge("on", "on", true, false)),
+            ["asynchronous_replicas"]
+        );
+    }
+}
