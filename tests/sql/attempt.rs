@@ -62,6 +62,18 @@ pub(crate) async fn finish<S: Store>(store: &S, key: &StoreKey, number: u64, ter
     store.settle(key, &settle).await.unwrap();
 }
 
+/// How long a row that ends at `end` has to live.
+pub(crate) fn left(end: Option<i64>, now: StoreTime) -> Option<Duration> {
+    let end = StoreTime::from_micros(u64::try_from(end?).unwrap());
+    Some(end.since(now))
+}
+
+/// What the store has to say of its set-up.
+pub(crate) async fn codes<S: Store>(store: &S) -> Vec<&'static str> {
+    let findings = store.check().await.unwrap();
+    findings.into_iter().map(|finding| finding.code).collect()
+}
+
 pub(crate) fn grant(reply: ClaimReply) -> Grant {
     match reply {
         ClaimReply::Claimed(grant) => grant,

@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, MySqlPool};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
-use crate::attempt::{TERMS, claim, finish, grant, hash, key};
+use crate::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use crate::scenes;
 
 static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
@@ -120,9 +120,7 @@ impl Harness for Isolated {
             .fetch_optional(self.aside().await)
             .await
             .unwrap();
-        let left = u64::try_from(end?).unwrap();
-        let now = store.now().await.unwrap().as_micros();
-        Some(Duration::from_micros(left.saturating_sub(now)))
+        left(end, store.now().await.unwrap())
     }
 }
 
@@ -393,11 +391,9 @@ fn a_store_answers_while_the_runtime_that_made_it_is_blocked_and_after_it_has_en
 #[tokio::test]
 async fn check_names_what_can_lose_records() {
     let (pool, store) = database().await;
-    let codes = async |store: &MySqlStore| -> Vec<&str> {
-        let findings = store.check().await.unwrap();
-        findings.into_iter().map(|finding| finding.code).collect()
-    };
     assert_eq!(codes(&store).await, ["not_durable"]);
+    let careless = Isolated::new("READ UNCOMMITTED").fresh_store().await;
+    assert_eq!(codes(&careless).await, ["not_durable", "read_uncommitted"]);
     run(&pool, "ALTER TABLE idempotent_record ENGINE = Aria").await;
     assert_eq!(codes(&store).await, ["no_transactions", "not_durable"]);
 }

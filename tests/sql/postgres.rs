@@ -14,7 +14,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::task::JoinSet;
 
-use crate::attempt::{TERMS, claim, finish, grant, hash, key};
+use crate::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use crate::scenes;
 
 static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
@@ -103,9 +103,7 @@ impl Harness for Isolated {
             .fetch_optional(&pool(options(LAWS)).await)
             .await
             .unwrap();
-        let left = u64::try_from(end?).unwrap();
-        let now = store.now().await.unwrap().as_micros();
-        Some(Duration::from_micros(left.saturating_sub(now)))
+        left(end, store.now().await.unwrap())
     }
 }
 
@@ -354,10 +352,6 @@ fn a_store_answers_while_the_runtime_that_made_it_is_blocked_and_after_it_has_en
 #[tokio::test]
 async fn check_names_what_can_lose_records() {
     let (pool, store) = database().await;
-    let codes = async |store: &PostgresStore| -> Vec<&str> {
-        let findings = store.check().await.unwrap();
-        findings.into_iter().map(|finding| finding.code).collect()
-    };
     assert_eq!(codes(&store).await, ["no_fsync"]);
     let hasty = (*pool.connect_options()).clone();
     let hasty = hasty.options([("synchronous_commit", "off")]);

@@ -13,7 +13,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::attempt::{TERMS, finish, hash, key};
+use crate::attempt::{TERMS, claim, codes, finish, hash, key, left};
 use crate::scenes;
 
 /// A file of its own.
@@ -81,10 +81,7 @@ impl Harness for InAFile {
             .fetch_optional(&self.pool().await)
             .await
             .unwrap();
-        let now = store.now().await.unwrap().as_micros();
-        Some(Duration::from_micros(
-            u64::try_from(end?).ok()?.saturating_sub(now),
-        ))
+        left(end, store.now().await.unwrap())
     }
 }
 
@@ -218,10 +215,7 @@ async fn a_file_that_somebody_keeps_locked_is_an_error_within_the_limit() {
     let now = store.now().await.unwrap();
     let key = key("order", "1");
     let begin = std::time::Instant::now();
-    let locked = store
-        .claim(&key, &crate::attempt::claim(1, now, TERMS))
-        .await
-        .unwrap_err();
+    let locked = store.claim(&key, &claim(1, now, TERMS)).await.unwrap_err();
     assert!(begin.elapsed() < Duration::from_secs(2), "{locked}");
     held.rollback().await.unwrap();
     // The claim that was given up is not done later, and its connection is of use again.
@@ -231,10 +225,6 @@ async fn a_file_that_somebody_keeps_locked_is_an_error_within_the_limit() {
 #[tokio::test]
 async fn check_names_what_can_lose_records() {
     let file = InAFile::new();
-    let codes = async |store: &SqliteStore| -> Vec<&str> {
-        let findings = store.check().await.unwrap();
-        findings.into_iter().map(|finding| finding.code).collect()
-    };
     assert_eq!(codes(&file.store().await).await, ["not_durable"]);
     let full = file.options().synchronous(SqliteSynchronous::Full);
     let full = SqliteStore::new(SqlitePool::connect_with(full).await.unwrap());

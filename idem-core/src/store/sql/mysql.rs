@@ -242,12 +242,15 @@ impl Dialect for MySql {
             )
             .fetch_one(pool)
             .await?;
-        Ok(judge(
-            flush,
-            has_binlog != 0,
-            sync_binlog,
-            engine.as_deref(),
-        ))
+        // One server has the one name, another the other.
+        let isolation: Vec<(String, String)> = sqlx::query_as(
+            "SHOW SESSION VARIABLES WHERE variable_name IN ('transaction_isolation', 'tx_isolation')",
+        )
+        .fetch_all(pool)
+        .await?;
+        let mut findings = judge(flush, has_binlog != 0, sync_binlog, engine.as_deref());
+        findings.extend(dirty(&isolation));
+        Ok(findings)
     }
 
     /// By number: the SQLSTATE of a lock time-out and of much else is only `HY000`.
@@ -285,16 +288,11 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
-    let has = "SELECT count(*) FROM information_schema.tables \
-               WHERE table_schema = DATABASE() AND table_name = ?";
-    let has_version: i64 = sqlx::query_scalar(has)
-        .bind("idempotent_record_version")
-        .fetch_one(held.connection()?)
-        .await?;
-    let has_records: i64 = sqlx::query_scalar(has)
-        .bind("idempotent_record")
-        .fetch_one(held.connection()?)
-        .await?;
+    let has = "SELECT count(IF(table_name = 'idempotent_record_version', 1, NULL)), \
+               count(IF(table_name = 'idempotent_record', 1, NULL)) \
+               FROM information_schema.tables WHERE table_schema = DATABASE()";
+    let (has_version, has_records): (i64, i64) =
+        sqlx::query_as(has).fetch_one(held.connection()?).await?;
     let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
     let version = if has_version > 0 {
         let version = sqlx::query_scalar(version);
@@ -351,6 +349,17 @@ fn judge(flush: i64, has_binlog: bool, sync_binlog: i64, engine: Option<&str>) -
         });
     }
     findings
+}
+
+/// Calls that decide something set an isolation of their own; those that only look do not.
+fn dirty(isolation: &[(String, String)]) -> Option<Finding> {
+    let is_dirty = isolation
+        .iter()
+        .any(|(_, level)| level == "READ-UNCOMMITTED");
+    is_dirty.then(|| Finding {
+        code: "read_uncommitted",
+        detail: "sessions begin at READ UNCOMMITTED: what is shown of a record may never be committed; use READ COMMITTED".into(),
+    })
 }
 
 #[cfg(test)]
