@@ -28,6 +28,10 @@
 //! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
 //! - [`Error`] says why a body did not run, and what to do next.
 //! - [`record`] is the specification: one pure function that every store keeps.
+//!
+//! # Features
+//! `redis` (default), `tls` for `rediss://`, `postgres`, `mysql` and `sqlite` for records in a
+//! database, `uuid` for a `Uuid` in a key, and `conformance` for the laws that every store keeps.
 
 pub mod attempt;
 pub mod codec;
@@ -47,17 +51,27 @@ pub mod record;
 pub mod results;
 pub mod store;
 
+#[doc(inline)]
 pub use attempt::Attempt;
+#[doc(inline)]
 pub use engine::{Changes, Done, Idempotency, NotDone, Recovered};
+#[doc(inline)]
 pub use error::{Error, StoreError, StoreErrorKind};
+#[doc(inline)]
 pub use fingerprint::Fingerprint;
+#[doc(inline)]
 pub use key::{Key, KeyPart, KeyWriter};
 pub use macros::{KeyPart, idempotent};
+#[doc(inline)]
 pub use observe::{Outcome, observe};
+#[doc(inline)]
 pub use policy::{OnError, Policy};
 #[doc(hidden)]
 pub use private as __private;
+#[doc(inline)]
 pub use results::Results;
+#[doc(inline)]
 pub use store::MemoryStore;
 #[cfg(feature = "redis")]
+#[doc(inline)]
 pub use store::RedisStore;

@@ -11,7 +11,7 @@ use crate::record::{Fence, Owner, Processing, Record, Slot, State, Status, Store
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordView {
-    /// The key, without the namespace: what [`Key::parse`] takes.
+    /// The key, without the namespace: what [`Key::parse`](crate::Key::parse) takes.
     pub key: String,
     /// Where it is in its life.
     pub status: Status,
