@@ -136,7 +136,7 @@ pub enum Error {
     },
     /// The store gave no usable answer; whether it did what was asked is not known. Before the
     /// body ran this is always safe to retry with the same key.
-    #[error("the idempotency store gave no usable answer: {source}")]
+    #[error(transparent)]
     Store {
         /// What the store, its client or the network said.
         source: StoreError,
@@ -351,7 +351,11 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)
+        write!(
+            f,
+            "the idempotency store gave no usable answer: {}",
+            self.detail
+        )
     }
 }
 
