@@ -89,6 +89,30 @@ async fn calls_inside_a_detached_body_find_the_engine_of_the_scope() {
     .await;
 }
 
+/// Its record is granted, and its task goes down with the runtime before anybody polled it.
+#[test]
+fn a_body_that_was_never_begun_leaves_a_free_key() {
+    let idem = Idempotency::memory();
+    let request = Request::new("A");
+    let runtimes = [(); 2].map(|()| {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    });
+    let [first, second] = runtimes;
+    let mut call = Box::pin(idem.scope(detached(request.clone())));
+    assert!(first.block_on(dropped_after(1, call.as_mut())).is_none());
+    let granted = second.block_on(idem.peek(&key())).unwrap().unwrap();
+    assert!(!granted.running.unwrap().is_abandoned);
+    drop(first);
+    drop(call);
+
+    second.block_on(idem.drain(Duration::MAX));
+    assert_eq!(second.block_on(idem.peek(&key())).unwrap(), None);
+    assert_eq!(request.bodies.count(), 0);
+    let again = second.block_on(idem.scope(detached(request)));
+    assert_eq!(again.unwrap(), 1);
+}
+
 // X03
 #[test]
 fn a_runtime_that_ends_takes_the_body_with_it_and_the_record_says_so() {
