@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idem_core::{Attempt, Error, Idempotency, Key, Outcome, StoreErrorKind, idempotent, observe};
+use idem_core::{
+    Attempt, Error, Idempotency, Key, MemoryStore, Outcome, Policy, StoreErrorKind, idempotent,
+    observe,
+};
 use idem_tests::faulty::{Fault, Verb};
 
 use crate::shop::{Request, faulty, with_engine};
@@ -208,6 +211,48 @@ async fn one_key_with_two_payloads_is_refused() {
             );
         }
         assert_eq!(fingerprinted(&request).await.unwrap(), 1);
+    })
+    .await;
+}
+
+#[idempotent(prefix = "engines:words", key = "request.order_no")]
+async fn says_nothing(request: &Request) -> Result<u32, Error> {
+    Ok(request.body().await)
+}
+
+#[idempotent(
+    prefix = "own:words",
+    key = "request.order_no",
+    on_duplicate = "replay",
+    message = "Its own."
+)]
+async fn says_its_own(request: &Request) -> Result<u32, Error> {
+    Ok(request.body().await)
+}
+
+#[tokio::test]
+async fn what_a_function_does_not_say_its_engine_says() {
+    let defaults = Policy::new()
+        .reject_duplicates()
+        .message("The engine's.")
+        .expire(SHORT);
+    let builder = Idempotency::builder(MemoryStore::new()).defaults(defaults);
+    let idem = builder.build().unwrap();
+    idem.scope(async {
+        let request = Request::new("A");
+        says_nothing(&request).await.unwrap();
+        let refused = says_nothing(&request).await.unwrap_err();
+        assert_eq!(refused.code(), "duplicate");
+        assert_eq!(refused.message(), "The engine's.");
+        let record = idem.peek(&key("engines:words")).await.unwrap().unwrap();
+        assert!(record.expires_in <= SHORT + Duration::from_millis(1));
+
+        let request = Request::new("A");
+        for _ in 0..2 {
+            assert_eq!(says_its_own(&request).await.unwrap(), 1);
+        }
+        let keyless = says_its_own(&Request::new("")).await.unwrap_err();
+        assert_eq!(keyless.code(), "missing_key");
     })
     .await;
 }
