@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{RedisStore, Store};
+use idem_core::{Error, Idempotency};
 use idem_tests::redis::{Fsync, RedisOptions, RedisServer};
 use idem_tests::sentinel::{MASTER, Sentinels};
 
@@ -42,6 +43,22 @@ async fn a_server_that_evicts_is_doubted() {
         let options = kept().max_memory("100mb", policy);
         assert_eq!(found(options).await, ["eviction_policy"], "{policy}");
     }
+}
+
+// CASES N25
+#[tokio::test]
+async fn a_strict_engine_does_not_start_on_a_server_that_is_doubted() {
+    let start = async |options| {
+        let server = RedisServer::start(options).unwrap();
+        let engine = Idempotency::redis(&server.url()).await.unwrap();
+        engine.strict().await
+    };
+    let refused = start(kept().max_memory("100mb", "allkeys-lru")).await;
+    let Err(Error::InvalidPolicy { reason }) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert!(reason.contains("allkeys-lru"), "{reason}");
+    start(kept()).await.unwrap();
 }
 
 #[tokio::test]
