@@ -15,6 +15,7 @@ mod refuse;
 mod results;
 mod rig;
 mod runtimes;
+mod saying;
 mod settle;
 mod superseded;
 mod waiting;

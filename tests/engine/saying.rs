@@ -1,0 +1,103 @@
+//! What an operator is told: beside each counter one event at the level of errors, without keys.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use idem_core::{Policy, StoreErrorKind};
+use idem_tests::faulty::{Fault, Verb};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::rig::{Bodies, Rig, key};
+
+/// Keeps the text of this thread's errors.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
+
+impl Said {
+    /// The one event that names the key only by its hash.
+    fn only(&self) -> String {
+        let said = self.0.lock().unwrap();
+        let [only] = &said[..] else {
+            panic!("{said:?}");
+        };
+        assert!(!only.contains(key().as_str()), "{only}");
+        only.clone()
+    }
+}
+
+impl Subscriber for Said {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::ERROR && metadata.target().starts_with("idem_core")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        self.0.lock().unwrap().push(text.0);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0, "{}={value:?} ", field.name()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_the_store_does_not_know_yet_is_said_to_be_unconfirmed() {
+    let (rig, bodies, said) = (Rig::new(), Bodies::default(), Said::default());
+    let away = Fault::fail(StoreErrorKind::Unavailable);
+    rig.store.always(Verb::Settle, away);
+    let listens = tracing::subscriber::set_default(said.clone());
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("unconfirmed"), "{only}");
+    assert_eq!(rig.counts().unconfirmed, 1);
+    rig.store.always(Verb::Settle, Fault::NONE);
+    rig.until_idle().await;
+}
+
+#[tokio::test]
+async fn a_body_that_runs_without_a_guard_is_said_to() {
+    let (rig, bodies, said) = (Rig::new(), Bodies::default(), Said::default());
+    rig.store.always(Verb::Claim, Fault::unsent());
+    let listens = tracing::subscriber::set_default(said.clone());
+    let policy = Policy::new().run_on_store_error();
+    assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("unguarded"), "{only}");
+    assert_eq!(rig.counts().unguarded, 1);
+}
+
+#[tokio::test]
+async fn a_result_that_is_not_stored_is_said_not_to_be() {
+    let (rig, said) = (
+        Rig::with(|builder| builder.max_result_bytes(0)),
+        Said::default(),
+    );
+    let listens = tracing::subscriber::set_default(said.clone());
+    rig.run(Policy::new(), async || Ok(1)).await.unwrap();
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("ResultUnavailable"), "{only}");
+    assert_eq!(rig.counts().result_not_stored, 1);
+}
