@@ -89,6 +89,7 @@ async fn classified(request: &Request, error: fn(u32) -> PayError) -> Result<u32
     Err(error(request.body().await))
 }
 
+// N03
 #[tokio::test]
 async fn a_classifier_decides_by_the_errors_value() {
     let first_and_second = [

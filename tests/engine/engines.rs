@@ -187,7 +187,7 @@ async fn times_that_can_not_be_kept_are_refused_before_anything_is_sent() {
     assert_eq!(rig.store.calls(Verb::Claim), 0);
 }
 
-// E14
+// E14, N06
 #[tokio::test]
 async fn a_record_lives_as_long_as_it_was_told() {
     let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());

@@ -22,7 +22,7 @@ fn a_declined_card_leaves_the_order_to_be_paid_by_another() -> Result<()> {
     Ok(())
 }
 
-// E09
+// E09, N03
 #[test]
 fn a_charge_whose_answer_was_lost_is_found_by_the_retry() -> Result<()> {
     let service = Service::start()?;

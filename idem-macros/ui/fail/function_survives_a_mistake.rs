@@ -4,7 +4,7 @@ struct Request {
     order_no: String,
 }
 
-// Callers of a function with a mistake in its attribute get no error of their own.
+// M11: callers of a function with a mistake in its attribute get no error of their own.
 #[idempotent(prefix = "order:pay", key = "request.order_no", expire = "x")]
 async fn pay(request: Request) -> Result<String, Error> {
     Ok(request.order_no)
