@@ -110,6 +110,19 @@ impl Idempotency {
 
     /// Makes this the engine of every annotated function that names none.
     ///
+    /// # Examples
+    /// ```
+    /// use idem_core::{Error, Idempotency};
+    ///
+    /// assert!(matches!(Idempotency::current(), Err(Error::NotInstalled)));
+    /// let first = Idempotency::builder(idem_core::MemoryStore::new()).namespace("shop").build()?;
+    /// first.install()?;
+    /// let second = Idempotency::memory().install();
+    /// assert!(matches!(second, Err(Error::InvalidPolicy { .. })));
+    /// assert_eq!(Idempotency::current()?.namespace(), "shop");
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::InvalidPolicy`] if one was installed before; that one stays.
     pub fn install(&self) -> Result<(), Error> {
