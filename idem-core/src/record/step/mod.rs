@@ -1,8 +1,8 @@
 //! What each operation does to a record, as one pure function of record, operation and time.
 //!
 //! Every verb checks in the same order: too late, damaged, then the record itself. The order and
-//! the odd-looking conditions were found with a model checker; each stands against a history in
-//! which somebody pays twice or a key is held for nobody.
+//! the odd-looking conditions are no taste: each stands against a history in which somebody pays
+//! twice or a key is held for nobody.
 
 mod claim;
 mod operator;
