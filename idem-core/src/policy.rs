@@ -7,7 +7,7 @@ use crate::record::{OnAbandoned, Terms};
 
 /// What a duplicate of a finished request is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnDuplicate {
+pub(crate) enum OnDuplicate {
     /// The first run's result.
     #[default]
     Replay,
@@ -17,7 +17,7 @@ pub enum OnDuplicate {
 
 /// What a duplicate of a running request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InProgress {
+pub(crate) enum InProgress {
     /// It gets [`Error::InProgress`].
     #[default]
     Reject,
@@ -42,7 +42,7 @@ pub enum OnError {
 
 /// What happens when the store gives no answer to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnStoreError {
+pub(crate) enum OnStoreError {
     /// [`Error::Store`]; the body does not run.
     #[default]
     Error,
@@ -52,7 +52,7 @@ pub enum OnStoreError {
 
 /// What happens when a part of the key is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnMissingKey {
+pub(crate) enum OnMissingKey {
     /// [`Error::MissingKey`]; the body does not run.
     #[default]
     Error,
