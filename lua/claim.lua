@@ -65,7 +65,11 @@ else
   elseif status == 0 then
     if struct.unpack('>I7', raw, state_at + 8) > now then
       if flags > 31 and marks % 32 < 16 then
-        redis.call('SETRANGE', key, state_at - 1, string.char(marks + 16))
+        local set = redis.pcall('SETRANGE', key, state_at - 1, string.char(marks + 16))
+        -- Out of memory nothing is pushed: the waiter looks now and then.
+        if type(set) == 'table' and not string.find(set.err, 'OOM', 1, true) then
+          return set
+        end
       end
       return 'P' .. stamp .. string.sub(raw, state_at + 1, state_at + 14)
     end

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use idem_core::record::{ClaimReply, Outcome, RenewReply, SettleReply, Slot, State};
+use idem_core::record::{Claim, ClaimReply, Outcome, RenewReply, SettleReply, Slot, State};
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{Answer, RedisStore, Store};
 use idem_core::{StoreError, StoreErrorKind};
@@ -143,6 +143,12 @@ async fn out_of_memory_begins_nothing_and_lets_an_attempt_finish() {
     assert_eq!(store.peek(&order(3)).await.unwrap().reply, Slot::Absent);
     let answer = store.claim(&order(1), &claim(4, now)).await.unwrap();
     assert!(matches!(answer.reply, ClaimReply::Completed { .. }));
+    let waiting = Claim {
+        wait: true,
+        ..claim(5, now)
+    };
+    let answer = store.claim(&order(2), &waiting).await.unwrap();
+    assert!(matches!(answer.reply, ClaimReply::InProgress { .. }));
 
     let echo = echo(&running, grant, answer.now);
     store
