@@ -19,6 +19,7 @@ pub use part::KeyPart;
 #[doc(hidden)]
 pub use text::KeyBuilder;
 pub use text::KeyWriter;
+pub(crate) use text::is_blank;
 
 use crate::Error;
 

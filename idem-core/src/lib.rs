@@ -26,6 +26,7 @@
 //!   programs.
 //! - [`Idempotency`] is an engine over a [`store`]: memory, Redis, or your own.
 //! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
+//! - [`consumer`] says what becomes of a message after a guarded call, for any broker.
 //! - [`Error`] says why a body did not run, and what to do next.
 //! - [`record`] is the specification: one pure function that every store keeps.
 //!
@@ -37,6 +38,7 @@ pub mod attempt;
 pub mod codec;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod consumer;
 mod driver;
 pub mod engine;
 pub mod error;

@@ -177,7 +177,7 @@ impl fmt::Write for Escape<'_> {
 
 /// White space, controls, and what Unicode draws as nothing: zero-width and bidirectional marks,
 /// the soft hyphen, the Hangul and Braille blanks, variation selectors, tags.
-fn is_blank(c: char) -> bool {
+pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(c,

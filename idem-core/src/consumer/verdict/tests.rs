@@ -1,0 +1,162 @@
+use super::*;
+use crate::error::{Context, StoreError, StoreErrorKind};
+use crate::key::Key;
+
+const RULES: Rules = Rules::new()
+    .retries(3)
+    .backoff(Duration::from_secs(1), Duration::from_secs(3))
+    .pause(Duration::from_secs(7));
+const PAUSE: Action = Action::Pause {
+    by: Duration::from_secs(7),
+};
+const RETRIES: u32 = 1;
+
+fn context() -> Context {
+    Context::new(Key::new("test", "A").unwrap(), None)
+}
+
+fn in_progress(left: Duration) -> Error {
+    Error::InProgress {
+        context: context(),
+        running_for: Duration::from_secs(1),
+        retry_after: left,
+    }
+}
+
+fn refused(error: &Error, outcome: Outcome) -> Action {
+    let meaning = Meaning::Refusal(error);
+    RULES.verdict(Answer::Failed { meaning, outcome }, RETRIES)
+}
+
+fn failed(meaning: Meaning<'_>, retries: u32) -> Action {
+    let outcome = Outcome::Executed;
+    RULES.verdict(Answer::Failed { meaning, outcome }, retries)
+}
+
+fn store(kind: StoreErrorKind) -> Error {
+    StoreError::new(kind, "away").into()
+}
+
+// V01, V02
+#[test]
+fn every_refusal_has_its_action() {
+    let lease_left = Duration::from_secs(12);
+    let conflict = Error::PrefixConflict {
+        prefix: "test".into(),
+        first: "a".into(),
+        second: "b".into(),
+    };
+    let table = [
+        (Error::Duplicate { context: context() }, Action::Ack),
+        (
+            Error::ResultUnavailable {
+                context: context(),
+                reason: "too large".into(),
+            },
+            Action::Ack,
+        ),
+        (
+            in_progress(lease_left),
+            Action::Delay {
+                by: lease_left,
+                retries: RETRIES,
+            },
+        ),
+        (store(StoreErrorKind::Unavailable), PAUSE),
+        (store(StoreErrorKind::Refused), PAUSE),
+        (store(StoreErrorKind::Protocol), PAUSE),
+        (store(StoreErrorKind::Misconfigured), PAUSE),
+        (Error::LeaseLost { context: context() }, PAUSE),
+        (Error::NotInstalled, PAUSE),
+        (Error::InvalidPolicy { reason: "x".into() }, PAUSE),
+        (conflict, PAUSE),
+        (Error::OutcomeUnknown { context: context() }, Action::Park),
+        (
+            Error::Mismatch { context: context() },
+            dead(Reason::Mismatch),
+        ),
+        (
+            Error::MissingKey { part: "id".into() },
+            dead(Reason::MissingKey),
+        ),
+        (
+            Error::InvalidKey { reason: "x".into() },
+            dead(Reason::InvalidKey),
+        ),
+        (Error::Damaged { context: context() }, dead(Reason::Damaged)),
+        (
+            Error::TokenRejected { context: context() },
+            dead(Reason::TokenRejected),
+        ),
+        (Error::Refused { context: context() }, dead(Reason::Refused)),
+    ];
+    for (error, action) in &table {
+        assert_eq!(refused(error, Outcome::Refused), *action, "{error:?}");
+        let code = action.reason_code().unwrap_or(error.code());
+        assert_eq!(code, error.code(), "one name for one refusal");
+    }
+}
+
+#[test]
+fn what_was_done_inside_a_body_that_failed_does_not_acknowledge_its_message() {
+    let inner = Error::Duplicate { context: context() };
+    let action = refused(&inner, Outcome::Executed);
+    assert!(
+        matches!(action, Action::Delay { retries, .. } if retries == RETRIES + 1),
+        "{action:?}"
+    );
+}
+
+// N20
+#[test]
+fn a_lease_that_is_about_to_end_is_not_asked_for_in_a_hot_loop() {
+    let action = refused(&in_progress(Duration::ZERO), Outcome::Refused);
+    assert_eq!(
+        action,
+        Action::Delay {
+            by: LEAST_DELAY,
+            retries: RETRIES
+        }
+    );
+}
+
+#[test]
+fn failures_back_off_are_counted_and_end() {
+    let seconds = |by, retries| Action::Delay {
+        by: Duration::from_secs(by),
+        retries,
+    };
+    assert_eq!(failed(Meaning::Retry, 0), seconds(1, 1));
+    assert_eq!(failed(Meaning::Retry, 1), seconds(2, 2));
+    assert_eq!(failed(Meaning::Retry, 2), seconds(3, 3));
+    let exhausted = dead(Reason::RetriesExhausted);
+    assert_eq!(failed(Meaning::Retry, 3), exhausted);
+    assert_eq!(failed(Meaning::Retry, u32::MAX), exhausted);
+    assert_eq!(RULES.verdict(Answer::Panicked, 0), seconds(1, 1));
+    assert_eq!(RULES.verdict(Answer::Panicked, 3), exhausted);
+    let long = Rules::new().retries(u32::MAX);
+    let longest = Action::Delay {
+        by: Duration::from_mins(5),
+        retries: 1001,
+    };
+    assert_eq!(long.verdict(Answer::Panicked, 1000), longest);
+}
+
+#[test]
+fn what_no_retry_helps_is_dead_at_once() {
+    assert_eq!(failed(Meaning::Dead, 0), dead(Reason::Rejected));
+    assert_eq!(failed(Meaning::Unreadable, 0), dead(Reason::Unreadable));
+    let missing = RULES.verdict(Answer::MissingId, 0);
+    assert_eq!(missing, dead(Reason::MissingId));
+    for outcome in [Outcome::Replayed, Outcome::Waited] {
+        let meaning = Meaning::Retry;
+        let stored = RULES.verdict(Answer::Failed { meaning, outcome }, 0);
+        assert_eq!(stored, dead(Reason::StoredError));
+    }
+}
+
+// V01
+#[test]
+fn whatever_is_done_is_acknowledged() {
+    assert_eq!(RULES.verdict(Answer::Done, u32::MAX), Action::Ack);
+}
