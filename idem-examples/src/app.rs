@@ -1,60 +1,42 @@
 //! Routes, and what stands behind each.
 
-use axum::extract::{FromRef, Path, State};
+use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::routing::{get, post, put};
+use axum::{Extension, Json, Router};
 use idem_core::{Idempotency, observe};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Refusal, answer};
-use crate::gateway::{Card, Gateway};
+use crate::database::Dialect;
+use crate::gateway::Card;
 use crate::input::Input;
-use crate::orders::Order;
+use crate::orders::{self, Order};
 use crate::records::{self, Line};
 use crate::scenes::create_order::{NewOrder, create_order};
+use crate::scenes::flash_sale::{BuyRequest, buy};
 use crate::scenes::pay::{PayRequest, pay};
 use crate::shop::Shop;
+use crate::stock::{self, Sale};
 
 /// The longest delay that the page may give the provider: below the limit at which we hang up.
 const LONGEST_DELAY_MS: u64 = 2_500;
 
-#[derive(Debug, Clone)]
-struct App {
-    shop: Shop,
-    idem: Idempotency,
-}
-
-impl FromRef<App> for Shop {
-    fn from_ref(app: &App) -> Self {
-        app.shop.clone()
-    }
-}
-
-impl FromRef<App> for Gateway {
-    fn from_ref(app: &App) -> Self {
-        app.shop.gateway.clone()
-    }
-}
-
-impl FromRef<App> for Idempotency {
-    fn from_ref(app: &App) -> Self {
-        app.idem.clone()
-    }
-}
-
 /// The service.
-pub fn router(shop: Shop, idem: Idempotency) -> Router {
+pub fn router<DB: Dialect>(shop: Shop<DB>, idem: Idempotency) -> Router {
     Router::new()
         .route("/", get(page))
         .route("/orders", get(list_orders).post(post_order))
         .route("/orders/{order_no}", get(get_order))
         .route("/orders/{order_no}/pay", post(post_pay))
+        .route("/sales/{sale_no}", put(put_sale).get(get_sale))
+        .route("/sales/{sale_no}/buy", post(post_buy))
         .route("/records", get(list_records))
         .route("/provider", get(get_provider).put(put_provider))
         .fallback(async || Refusal::nothing_here())
-        .with_state(App { shop, idem })
+        .layer(Extension(idem))
+        .with_state(shop)
 }
 
 async fn page() -> impl IntoResponse {
@@ -64,8 +46,11 @@ async fn page() -> impl IntoResponse {
     (headers, Html(include_str!("page.html")))
 }
 
-async fn post_order(State(shop): State<Shop>, Input(request): Input<NewOrder>) -> Response {
-    let created = observe(create_order(shop.orders, request)).await;
+async fn post_order<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Input(request): Input<NewOrder>,
+) -> Response {
+    let created = observe(create_order(shop, request)).await;
     answer(StatusCode::CREATED, created)
 }
 
@@ -75,8 +60,8 @@ struct Payment {
     card: Card,
 }
 
-async fn post_pay(
-    State(shop): State<Shop>,
+async fn post_pay<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
     Path(order_no): Path<String>,
     Input(Payment { card }): Input<Payment>,
 ) -> Response {
@@ -92,19 +77,21 @@ struct OrderLine {
     charges: i64,
 }
 
-async fn get_order(
-    State(shop): State<Shop>,
+async fn get_order<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
     Path(order_no): Path<String>,
 ) -> Result<Json<OrderLine>, Refusal> {
-    let order = shop.orders.find(&order_no).await?;
+    let order = orders::find(&shop.pool, &order_no).await?;
     let order = order.ok_or_else(Refusal::nothing_here)?;
     let charges = shop.gateway.count(&order_no).await?;
     Ok(Json(OrderLine { order, charges }))
 }
 
-async fn list_orders(State(shop): State<Shop>) -> Result<Json<Vec<OrderLine>>, Refusal> {
-    const SHOWN: u32 = 8;
-    let orders = shop.orders.newest(SHOWN).await?;
+async fn list_orders<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+) -> Result<Json<Vec<OrderLine>>, Refusal> {
+    const SHOWN: i64 = 8;
+    let orders = orders::newest(&shop.pool, SHOWN).await?;
     let counts = shop.gateway.counts().await?;
     let with_charges = |order: Order| OrderLine {
         charges: counts.get(&order.order_no).copied().unwrap_or_default(),
@@ -113,7 +100,55 @@ async fn list_orders(State(shop): State<Shop>) -> Result<Json<Vec<OrderLine>>, R
     Ok(Json(orders.into_iter().map(with_charges).collect()))
 }
 
-async fn list_records(State(idem): State<Idempotency>) -> Result<Json<Vec<Line>>, Refusal> {
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NewSale {
+    available: u16,
+}
+
+/// Opens a sale; one that is open stays as it is.
+async fn put_sale<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+    Input(sale): Input<NewSale>,
+) -> Result<Json<Sale>, Refusal> {
+    if !(1..=16).contains(&sale_no.len()) {
+        let rule = "a sale's number has 1 to 16 bytes";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "invalid_sale", rule));
+    }
+    stock::open(&shop.pool, &sale_no, sale.available.into()).await?;
+    get_sale(State(shop), Path(sale_no)).await
+}
+
+async fn get_sale<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+) -> Result<Json<Sale>, Refusal> {
+    let sale = stock::find(&shop.pool, &sale_no).await?;
+    sale.map(Json).ok_or_else(Refusal::nothing_here)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Click {
+    request_id: String,
+    buyer: String,
+}
+
+async fn post_buy<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+    Input(Click { request_id, buyer }): Input<Click>,
+) -> Response {
+    let request = BuyRequest {
+        request_id,
+        sale_no,
+        buyer,
+    };
+    answer(StatusCode::CREATED, observe(buy(shop, request)).await)
+}
+
+async fn list_records(Extension(idem): Extension<Idempotency>) -> Result<Json<Vec<Line>>, Refusal> {
     const SHOWN: usize = 20;
     Ok(Json(records::youngest(&idem, SHOWN).await?))
 }
@@ -123,15 +158,16 @@ struct Provider {
     delay_ms: u64,
 }
 
-async fn get_provider(State(gateway): State<Gateway>) -> Json<Provider> {
-    let delay_ms = u64::try_from(gateway.delay().as_millis()).unwrap_or(u64::MAX);
+async fn get_provider<DB: Dialect>(State(shop): State<Shop<DB>>) -> Json<Provider> {
+    let delay_ms = u64::try_from(shop.gateway.delay().as_millis()).unwrap_or(u64::MAX);
     Json(Provider { delay_ms })
 }
 
-async fn put_provider(
-    State(gateway): State<Gateway>,
+async fn put_provider<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
     Input(asked): Input<Provider>,
 ) -> Json<Provider> {
-    gateway.set_delay_ms(asked.delay_ms.min(LONGEST_DELAY_MS));
-    get_provider(State(gateway)).await
+    let delay_ms = asked.delay_ms.min(LONGEST_DELAY_MS);
+    shop.gateway.set_delay_ms(delay_ms);
+    get_provider(State(shop)).await
 }

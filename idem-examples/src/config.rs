@@ -3,7 +3,8 @@
 //! | variable | default | meaning |
 //! |---|---|---|
 //! | `LISTEN` | `127.0.0.1:8080`, or a free port if that is taken | address to serve on |
-//! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file |
+//! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file, always of the provider's ledger |
+//! | `DATABASE_URL` | none: orders in the `SQLite` file too | where the orders are: `postgres://…`, `mysql://…` |
 //! | `REDIS_URL` | none: records in this process | where the records are, such as `redis://127.0.0.1/` |
 
 use std::env;
@@ -12,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use idem_core::store::redis::RedisStore;
 use idem_core::{Idempotency, MemoryStore};
 use tokio::net::TcpListener;
@@ -22,15 +23,28 @@ use tokio::net::TcpListener;
 pub struct Config {
     /// The `SQLite` file.
     pub orders_file: PathBuf,
+    /// Where the orders are.
+    pub orders: Orders,
     listen: Option<SocketAddr>,
     redis_url: Option<String>,
+}
+
+/// Where the orders are.
+#[derive(Debug, Clone)]
+pub enum Orders {
+    /// In the `SQLite` file.
+    File,
+    /// At this `postgres://…`.
+    Postgres(String),
+    /// At this `mysql://…`.
+    MySql(String),
 }
 
 impl Config {
     /// Reads the environment.
     ///
     /// # Errors
-    /// A `LISTEN` that is no address with a port.
+    /// A `LISTEN` that is no address with a port; a `DATABASE_URL` of another kind.
     pub fn from_env() -> anyhow::Result<Self> {
         let said = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let listen = said("LISTEN")
@@ -39,6 +53,7 @@ impl Config {
             .context("LISTEN is no address such as 127.0.0.1:8080")?;
         Ok(Self {
             orders_file: said("ORDERS_FILE").map_or_else(temporary_file, PathBuf::from),
+            orders: orders(said("DATABASE_URL"))?,
             listen,
             redis_url: said("REDIS_URL"),
         })
@@ -70,6 +85,16 @@ impl Config {
         }
     }
 
+    /// Where the orders are, in words.
+    #[must_use]
+    pub fn orders(&self) -> String {
+        match self.orders {
+            Orders::File => self.orders_file.display().to_string(),
+            Orders::Postgres(_) => "in PostgreSQL, by DATABASE_URL".to_owned(),
+            Orders::MySql(_) => "in MySQL or MariaDB, by DATABASE_URL".to_owned(),
+        }
+    }
+
     /// Begins to listen.
     ///
     /// # Errors
@@ -86,6 +111,18 @@ impl Config {
             }
             bound => Ok(bound?),
         }
+    }
+}
+
+/// The URL may hold a password: no message shows it.
+fn orders(url: Option<String>) -> anyhow::Result<Orders> {
+    let Some(url) = url else {
+        return Ok(Orders::File);
+    };
+    match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => Ok(Orders::Postgres(url)),
+        Some(("mysql" | "mariadb", _)) => Ok(Orders::MySql(url)),
+        _ => bail!("DATABASE_URL begins with postgres:// or mysql://; ORDERS_FILE names a file"),
     }
 }
 

@@ -228,7 +228,7 @@ mod tests {
     #[tokio::test]
     async fn a_void_ends_what_came_before_it_and_nothing_else() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let gateway = Gateway::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        let gateway = Gateway::new(database::ledger(&folder.path().join("orders.sqlite")).await?);
         gateway.set_delay_ms(0);
         assert_eq!(gateway.void_before("A-1", 5).await?, None);
         assert_eq!(gateway.void_before("A-1", 3).await?, None);
@@ -244,7 +244,7 @@ mod tests {
     #[tokio::test]
     async fn the_ledger_alone_keeps_nobody_from_paying_twice() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let gateway = Gateway::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        let gateway = Gateway::new(database::ledger(&folder.path().join("orders.sqlite")).await?);
         gateway.set_delay_ms(0);
         charge(&gateway, 1).await?;
         charge(&gateway, 1).await?;

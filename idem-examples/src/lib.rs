@@ -1,7 +1,7 @@
 //! An order service: what `idem` does, in a service that can be read in one sitting.
 //!
-//! [`scenes`] holds the annotated functions; everything else is the service around them: orders in
-//! [`orders`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
+//! [`scenes`] holds the annotated functions; everything else is the service around them: tables in
+//! [`orders`] and [`stock`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
 
 pub mod answer;
 pub mod app;
@@ -14,6 +14,7 @@ pub mod records;
 pub mod scenes;
 pub mod serve;
 pub mod shop;
+pub mod stock;
 
 /// The code in the README, compiled with what it uses.
 #[cfg(doctest)]

@@ -3,7 +3,8 @@
 use std::io::stderr;
 
 use anyhow::Context;
-use idem_examples::config::Config;
+use idem_examples::config::{Config, Orders};
+use idem_examples::database::Dialect;
 use idem_examples::shop::Shop;
 use idem_examples::{app, database, serve};
 use tracing_subscriber::filter::LevelFilter;
@@ -15,17 +16,33 @@ async fn main() -> anyhow::Result<()> {
         .with_writer(stderr)
         .init();
     let config = Config::from_env()?;
-    let file = config.orders_file.display();
-    let pool = database::open(&config.orders_file)
+    let file = &config.orders_file;
+    let ledger = database::ledger(file)
         .await
-        .with_context(|| format!("ORDERS_FILE {file} can not be opened"))?;
+        .with_context(|| format!("ORDERS_FILE {} can not be opened", file.display()))?;
+    match &config.orders {
+        Orders::File => run(&config, Shop::new(database::sqlite(file).await?, ledger)).await,
+        Orders::Postgres(url) => {
+            let pool = database::postgres(url).await.context(UNUSABLE)?;
+            run(&config, Shop::new(pool, ledger)).await
+        }
+        Orders::MySql(url) => {
+            let pool = database::mysql(url).await.context(UNUSABLE)?;
+            run(&config, Shop::new(pool, ledger)).await
+        }
+    }
+}
+
+const UNUSABLE: &str = "DATABASE_URL can not be used";
+
+async fn run<DB: Dialect>(config: &Config, shop: Shop<DB>) -> anyhow::Result<()> {
     let idem = config.engine().await?;
     idem.install()?;
     let listener = config.listen().await?;
 
     println!("order page  http://{}/", listener.local_addr()?);
-    println!("orders      {file}");
+    println!("orders      {}", config.orders());
     println!("records     {}", config.records());
-    let router = app::router(Shop::new(pool), idem.clone());
+    let router = app::router(shop, idem.clone());
     serve::until_told_to_stop(listener, router, &idem).await
 }

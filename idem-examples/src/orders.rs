@@ -1,18 +1,19 @@
 //! Orders: a table with a unique request id and a small state machine.
 
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, Row, SqlitePool};
+use sqlx::{FromRow, Pool, Row};
+
+use crate::database::{Dialect, get, sql};
 
 /// An order, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Its number, given by the database.
+    /// Its number.
     pub order_no: String,
     /// What is bought.
     pub item: String,
     /// How many.
-    pub quantity: u32,
+    pub quantity: i64,
     /// What it costs in all, in cents.
     pub amount_cents: i64,
     /// Whether it is paid.
@@ -41,7 +42,7 @@ pub struct Draft {
     /// What is bought.
     pub item: String,
     /// How many.
-    pub quantity: u32,
+    pub quantity: i64,
     /// What it costs in all, in cents.
     pub amount_cents: i64,
 }
@@ -57,117 +58,123 @@ pub enum Transition {
     Conflict,
 }
 
-/// The table of orders. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Orders {
-    pool: SqlitePool,
-}
-
-impl FromRow<'_, SqliteRow> for Order {
-    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        let charge_no: Option<i64> = row.try_get("charge_no")?;
+impl<R> FromRow<'_, R> for Order
+where
+    R: Row<Database: Dialect<Row = R>>,
+{
+    fn from_row(row: &R) -> sqlx::Result<Self> {
+        let status: String = get(row, "status")?;
         Ok(Self {
-            order_no: row.try_get("order_no")?,
-            item: row.try_get("item")?,
-            quantity: row.try_get("quantity")?,
-            amount_cents: row.try_get("amount_cents")?,
-            status: match row.try_get("status")? {
+            order_no: get(row, "order_no")?,
+            item: get(row, "item")?,
+            quantity: get(row, "quantity")?,
+            amount_cents: get(row, "amount_cents")?,
+            status: match &*status {
                 "paid" => Status::Paid,
                 _ => Status::Unpaid,
             },
-            version: row.try_get("version")?,
-            charge_no,
+            version: get(row, "version")?,
+            charge_no: get(row, "charge_no")?,
         })
     }
 }
 
-impl Orders {
-    /// The orders in this database.
-    #[must_use]
-    pub fn new(pool: SqlitePool) -> Self {
-        Self { pool }
+/// Stores the draft, or gives the order that its request id made before, whatever that says.
+///
+/// # Errors
+/// What the database says.
+///
+/// # Concurrent calls on the same key
+/// The unique constraint lets one in; the others get its order.
+pub async fn insert_or_get<DB: Dialect>(pool: &Pool<DB>, draft: &Draft) -> sqlx::Result<Order> {
+    let mut connection = pool.acquire().await?;
+    let inserted = sql::<DB>(
+        "INSERT INTO orders (order_no, request_id, item, quantity, amount_cents)
+         VALUES (?, ?, ?, ?, ?)",
+    )
+    .bind(number())
+    .bind(draft.request_id.clone())
+    .bind(draft.item.clone())
+    .bind(draft.quantity)
+    .bind(draft.amount_cents)
+    .execute(&mut connection)
+    .await;
+    let taken = |error: &sqlx::Error| matches!(error, sqlx::Error::Database(error) if error.is_unique_violation());
+    if let Err(error) = inserted
+        && !taken(&error)
+    {
+        return Err(error);
     }
+    sql::<DB>("SELECT * FROM orders WHERE request_id = ?")
+        .bind(draft.request_id.clone())
+        .fetch_optional(&mut connection)
+        .await?
+        .ok_or(sqlx::Error::RowNotFound)
+}
 
-    /// Stores the draft, or gives the order that its request id made before, whatever that says.
-    ///
-    /// # Errors
-    /// What the database says.
-    ///
-    /// # Concurrent calls on the same key
-    /// The unique constraint lets one in; the others get its order.
-    pub async fn insert_or_get(&self, draft: &Draft) -> Result<Order, sqlx::Error> {
-        sqlx::query(
-            "INSERT INTO orders (request_id, item, quantity, amount_cents) VALUES (?, ?, ?, ?)
-             ON CONFLICT (request_id) DO NOTHING",
-        )
-        .bind(&draft.request_id)
-        .bind(&draft.item)
-        .bind(draft.quantity)
-        .bind(draft.amount_cents)
-        .execute(&self.pool)
-        .await?;
-        sqlx::query_as("SELECT * FROM orders WHERE request_id = ?")
-            .bind(&draft.request_id)
-            .fetch_one(&self.pool)
-            .await
-    }
+/// Random and not counted: a new database beside an old Redis must not meet the records of others.
+fn number() -> String {
+    format!("A-{:08X}", fastrand::u32(..))
+}
 
-    /// The order with this number.
-    ///
-    /// # Errors
-    /// What the database says.
-    pub async fn find(&self, order_no: &str) -> Result<Option<Order>, sqlx::Error> {
-        sqlx::query_as("SELECT * FROM orders WHERE order_no = ?")
-            .bind(order_no)
-            .fetch_optional(&self.pool)
-            .await
-    }
+/// The order with this number.
+///
+/// # Errors
+/// What the database says.
+pub async fn find<DB: Dialect>(pool: &Pool<DB>, order_no: &str) -> sqlx::Result<Option<Order>> {
+    let mut connection = pool.acquire().await?;
+    sql::<DB>("SELECT * FROM orders WHERE order_no = ?")
+        .bind(order_no.to_owned())
+        .fetch_optional(&mut connection)
+        .await
+}
 
-    /// The newest orders, newest first.
-    ///
-    /// # Errors
-    /// What the database says.
-    pub async fn newest(&self, count: u32) -> Result<Vec<Order>, sqlx::Error> {
-        sqlx::query_as("SELECT * FROM orders ORDER BY rowid DESC LIMIT ?")
-            .bind(count)
-            .fetch_all(&self.pool)
-            .await
-    }
+/// The newest orders, newest first.
+///
+/// # Errors
+/// What the database says.
+pub async fn newest<DB: Dialect>(pool: &Pool<DB>, count: i64) -> sqlx::Result<Vec<Order>> {
+    let mut connection = pool.acquire().await?;
+    sql::<DB>("SELECT * FROM orders ORDER BY id DESC LIMIT ?")
+        .bind(count)
+        .fetch_all(&mut connection)
+        .await
+}
 
-    /// UNPAID → PAID by this charge, if the order is still as it was read.
-    ///
-    /// # Errors
-    /// What the database says.
-    ///
-    /// # Concurrent calls on the same key
-    /// The version lets one through; for the others see [`Transition`].
-    pub async fn mark_paid(
-        &self,
-        order: &Order,
-        charge_no: i64,
-    ) -> Result<Transition, sqlx::Error> {
-        let changed = sqlx::query(
-            "UPDATE orders SET status = 'paid', charge_no = ?, version = version + 1
-             WHERE order_no = ? AND status = 'unpaid' AND version = ?",
-        )
-        .bind(charge_no)
-        .bind(&order.order_no)
-        .bind(order.version)
-        .execute(&self.pool)
-        .await?;
-        if changed.rows_affected() == 1 {
-            return Ok(Transition::Applied);
-        }
-        let paid_by = self
-            .find(&order.order_no)
-            .await?
-            .and_then(|order| order.charge_no);
-        Ok(if paid_by == Some(charge_no) {
-            Transition::AlreadyThere
-        } else {
-            Transition::Conflict
-        })
+/// UNPAID → PAID by this charge, if the order is still as it was read.
+///
+/// # Errors
+/// What the database says.
+///
+/// # Concurrent calls on the same key
+/// The version lets one through; for the others see [`Transition`].
+pub async fn mark_paid<DB: Dialect>(
+    pool: &Pool<DB>,
+    order: &Order,
+    charge_no: i64,
+) -> sqlx::Result<Transition> {
+    let mut connection = pool.acquire().await?;
+    let changed = sql::<DB>(
+        "UPDATE orders SET status = 'paid', charge_no = ?, version = version + 1
+         WHERE order_no = ? AND status = 'unpaid' AND version = ?",
+    )
+    .bind(charge_no)
+    .bind(order.order_no.clone())
+    .bind(order.version)
+    .execute(&mut connection)
+    .await?;
+    if changed == 1 {
+        return Ok(Transition::Applied);
     }
+    drop(connection);
+    let paid_by = find(pool, &order.order_no)
+        .await?
+        .and_then(|order| order.charge_no);
+    Ok(if paid_by == Some(charge_no) {
+        Transition::AlreadyThere
+    } else {
+        Transition::Conflict
+    })
 }
 
 #[cfg(test)]
@@ -178,21 +185,21 @@ mod tests {
     #[tokio::test]
     async fn an_order_is_paid_by_one_charge() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
-        let orders = Orders::new(database::open(&folder.path().join("orders.sqlite")).await?);
+        let pool = database::sqlite(&folder.path().join("orders.sqlite")).await?;
         let draft = Draft {
             request_id: "r-1".into(),
             item: "tea".into(),
             quantity: 1,
             amount_cents: 420,
         };
-        let as_read = orders.insert_or_get(&draft).await?;
-        assert_eq!(orders.mark_paid(&as_read, 7).await?, Transition::Applied);
+        let as_read = insert_or_get(&pool, &draft).await?;
+        assert_eq!(mark_paid(&pool, &as_read, 7).await?, Transition::Applied);
         assert_eq!(
-            orders.mark_paid(&as_read, 7).await?,
+            mark_paid(&pool, &as_read, 7).await?,
             Transition::AlreadyThere
         );
-        assert_eq!(orders.mark_paid(&as_read, 8).await?, Transition::Conflict);
-        let paid = orders.insert_or_get(&draft).await?;
+        assert_eq!(mark_paid(&pool, &as_read, 8).await?, Transition::Conflict);
+        let paid = insert_or_get(&pool, &draft).await?;
         assert_eq!((paid.status, paid.charge_no), (Status::Paid, Some(7)));
         Ok(())
     }

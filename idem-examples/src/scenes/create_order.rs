@@ -6,7 +6,12 @@ use idem_core::idempotent;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
-use crate::orders::{Draft, Order, Orders};
+use crate::database::Dialect;
+use crate::orders::{self, Draft, Order};
+use crate::shop::Shop;
+
+/// What the databases have room for, with some to spare.
+const LONGEST_ID: usize = 100;
 
 /// What a client sends. `request_id` is made by the client, once for each order it means.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -17,14 +22,14 @@ pub struct NewOrder {
     /// `tea`, `cup` or `pot`.
     pub item: String,
     /// 1 to 99.
-    pub quantity: u32,
+    pub quantity: i64,
 }
 
 /// Why there is no order.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There is no such item, or not in this quantity.
-    #[error("order 1 to 99 of tea, cup or pot")]
+    #[error("order 1 to 99 of tea, cup or pot, under an id of at most 100 bytes")]
     Invalid,
     /// The request id belongs to an order that says something else.
     #[error("this request id was used for another order")]
@@ -56,9 +61,12 @@ pub enum CreateError {
     on_error = "release",
     detach = true
 )]
-pub async fn create_order(orders: Orders, request: NewOrder) -> Result<Order, CreateError> {
+pub async fn create_order<DB: Dialect>(
+    shop: Shop<DB>,
+    request: NewOrder,
+) -> Result<Order, CreateError> {
     let draft = price(request)?;
-    let order = orders.insert_or_get(&draft).await?;
+    let order = orders::insert_or_get(&shop.pool, &draft).await?;
     // The record may have expired; the row has not.
     if (&order.item, order.quantity) != (&draft.item, draft.quantity) {
         return Err(CreateError::AnotherOrder);
@@ -73,14 +81,14 @@ fn price(request: NewOrder) -> Result<Draft, CreateError> {
         "pot" => 3900,
         _ => return Err(CreateError::Invalid),
     };
-    if !(1..=99).contains(&request.quantity) {
+    if !(1..=99).contains(&request.quantity) || request.request_id.len() > LONGEST_ID {
         return Err(CreateError::Invalid);
     }
     Ok(Draft {
         request_id: request.request_id,
         item: request.item,
         quantity: request.quantity,
-        amount_cents: each * i64::from(request.quantity),
+        amount_cents: each * request.quantity,
     })
 }
 

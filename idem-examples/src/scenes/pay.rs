@@ -6,8 +6,9 @@ use idem_core::{Attempt, OnError, Recovered, idempotent};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
+use crate::database::Dialect;
 use crate::gateway::{Card, Charge, ChargeError, ChargeRequest};
-use crate::orders::{Order, Transition};
+use crate::orders::{self, Order, Transition};
 use crate::shop::Shop;
 
 /// One business request: this order is to be paid.
@@ -73,7 +74,7 @@ pub enum PayError {
     message = "This order is being paid.",
     detach = true
 )]
-pub async fn pay(shop: Shop, request: PayRequest) -> Result<Receipt, PayError> {
+pub async fn pay<DB: Dialect>(shop: Shop<DB>, request: PayRequest) -> Result<Receipt, PayError> {
     let order = find(&shop, &request).await?;
     if let Some(charge_no) = order.charge_no {
         // Paid so long ago that its record has expired.
@@ -97,7 +98,10 @@ fn meaning(error: &PayError) -> OnError {
 
 /// An attempt died: has it charged? What it may still have under way is voided first, so that "no"
 /// stays true while the body runs again.
-async fn ask_provider(shop: &Shop, request: &PayRequest) -> Result<Recovered<Receipt>, PayError> {
+async fn ask_provider<DB: Dialect>(
+    shop: &Shop<DB>,
+    request: &PayRequest,
+) -> Result<Recovered<Receipt>, PayError> {
     let order = find(shop, request).await?;
     match shop.gateway.void_before(&order.order_no, fence()).await? {
         Some(charge) => Ok(Recovered::Done(mark_paid(shop, &order, charge).await?)),
@@ -105,13 +109,17 @@ async fn ask_provider(shop: &Shop, request: &PayRequest) -> Result<Recovered<Rec
     }
 }
 
-async fn find(shop: &Shop, request: &PayRequest) -> Result<Order, PayError> {
-    let order = shop.orders.find(&request.order_no).await?;
+async fn find<DB: Dialect>(shop: &Shop<DB>, request: &PayRequest) -> Result<Order, PayError> {
+    let order = orders::find(&shop.pool, &request.order_no).await?;
     order.ok_or(PayError::NoSuchOrder)
 }
 
-async fn mark_paid(shop: &Shop, order: &Order, charge: Charge) -> Result<Receipt, PayError> {
-    match shop.orders.mark_paid(order, charge.charge_no).await? {
+async fn mark_paid<DB: Dialect>(
+    shop: &Shop<DB>,
+    order: &Order,
+    charge: Charge,
+) -> Result<Receipt, PayError> {
+    match orders::mark_paid(&shop.pool, order, charge.charge_no).await? {
         Transition::Applied | Transition::AlreadyThere => Ok(receipt(order, charge.charge_no)),
         Transition::Conflict => Err(PayError::PaidTwice),
     }

@@ -52,6 +52,10 @@ impl Client {
         read(self.agent.post(self.url(path)).send_json(body)?)
     }
 
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Answer> {
+        read(self.agent.put(self.url(path)).send_json(body)?)
+    }
+
     /// Sends a payment and reads no answer: dropping the stream hangs up.
     pub(crate) fn send_payment(&self, order_no: &str) -> Result<TcpStream> {
         let host = self.base.trim_start_matches("http://");
@@ -67,8 +71,7 @@ impl Client {
     /// Makes the provider slow.
     pub(crate) fn set_delay(&self, delay: Duration) -> Result<()> {
         let body = json!({ "delay_ms": delay.as_millis() });
-        self.agent.put(self.url("/provider")).send_json(body)?;
-        Ok(())
+        self.put("/provider", &body).map(drop)
     }
 
     /// A new order, by its number.

@@ -41,14 +41,18 @@ fn assert_one_receipt(client: &Client, order_no: &str, answers: &[Answer]) {
     assert_eq!(client.charges(order_no).unwrap(), 1);
 }
 
-#[test]
-fn a_double_click_charges_once() -> Result<()> {
-    let service = Service::start()?;
+pub(crate) fn charges_once(service: &Service, clicks: usize) -> Result<()> {
     let client = service.client();
-    let order_no = client.create_order("r-1")?;
-    let answers = pay_at_once(&client, &order_no, 2);
+    let order_no = client.create_order("to be paid")?;
+    let answers = pay_at_once(&client, &order_no, clicks);
+    assert_eq!(answers.len(), clicks);
     assert_one_receipt(&client, &order_no, &answers);
     Ok(())
+}
+
+#[test]
+fn a_double_click_charges_once() -> Result<()> {
+    charges_once(&Service::start()?, 2)
 }
 
 #[test]
@@ -67,13 +71,7 @@ fn a_click_while_a_slow_provider_is_asked_is_told_when_to_come_back() -> Result<
 // C01
 #[test]
 fn a_storm_of_fifty_charges_once() -> Result<()> {
-    let service = Service::start()?;
-    let client = service.client();
-    let order_no = client.create_order("r-1")?;
-    let answers = pay_at_once(&client, &order_no, 50);
-    assert_eq!(answers.len(), 50);
-    assert_one_receipt(&client, &order_no, &answers);
-    Ok(())
+    charges_once(&Service::start()?, 50)
 }
 
 // X01

@@ -2,7 +2,9 @@
 
 mod client;
 mod crashes;
+mod databases;
 mod duplicates;
+mod flash_sale;
 mod orders;
 mod page;
 mod provider;

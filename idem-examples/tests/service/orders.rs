@@ -1,5 +1,6 @@
 //! Orders, created again and again.
 
+use std::collections::HashSet;
 use std::thread;
 
 use anyhow::Result;
@@ -9,7 +10,10 @@ use crate::server::Service;
 
 #[test]
 fn one_request_id_makes_one_order() -> Result<()> {
-    let service = Service::start()?;
+    creates_one_order(&Service::start()?)
+}
+
+pub(crate) fn creates_one_order(service: &Service) -> Result<()> {
     let client = service.client();
     let create = || client.create_order("r-1").unwrap();
     let numbers: Vec<_> = thread::scope(|scope| {
@@ -22,6 +26,22 @@ fn one_request_id_makes_one_order() -> Result<()> {
     assert!(numbers.iter().all(|number| *number == numbers[0]));
     assert_eq!(client.get("/orders")?.body.as_array().unwrap().len(), 1);
     assert_ne!(client.create_order("r-2")?, numbers[0]);
+    Ok(())
+}
+
+// N16
+#[test]
+fn ids_that_look_alike_make_different_orders() -> Result<()> {
+    tells_ids_apart(&Service::start()?)
+}
+
+pub(crate) fn tells_ids_apart(service: &Service) -> Result<()> {
+    let client = service.client();
+    let ids = ["look-a", "look-A", "look-á", "look-a "];
+    let numbers: HashSet<_> = ids.map(|id| client.create_order(id).unwrap()).into();
+    assert_eq!(numbers.len(), ids.len());
+    let padded = client.pay(&format!("{}%20", numbers.iter().next().unwrap()))?;
+    assert_eq!(padded.body["code"], "no_such_order");
     Ok(())
 }
 

@@ -21,6 +21,7 @@ const START: Duration = Duration::from_secs(30);
 pub(crate) struct Place {
     folder: TempDir,
     redis_url: Option<String>,
+    database_url: Option<String>,
 }
 
 /// A running service.
@@ -35,21 +36,42 @@ pub(crate) struct Service {
 impl Place {
     /// Records in the process.
     pub(crate) fn alone() -> Result<Rc<Self>> {
-        Self::new(None)
+        Self::new(None, None)
     }
 
     /// Records in Redis.
     pub(crate) fn with(redis: &RedisServer) -> Result<Rc<Self>> {
-        Self::new(Some(redis.url()))
+        Self::new(Some(redis.url()), None)
     }
 
-    fn new(redis_url: Option<String>) -> Result<Rc<Self>> {
+    /// Orders in the database at this address.
+    pub(crate) fn on(database_url: String) -> Result<Rc<Self>> {
+        Self::new(None, Some(database_url))
+    }
+
+    fn new(redis_url: Option<String>, database_url: Option<String>) -> Result<Rc<Self>> {
         let folder = tempfile::Builder::new().prefix("idem-orders-").tempdir()?;
-        Ok(Rc::new(Self { folder, redis_url }))
+        Ok(Rc::new(Self {
+            folder,
+            redis_url,
+            database_url,
+        }))
     }
 
     /// Starts a service here; `name` tells its log from others'.
     pub(crate) fn start(self: &Rc<Self>, name: &str) -> Result<Service> {
+        self.spawn(name)?.ready()
+    }
+
+    /// Starts so many before any of them is waited for.
+    pub(crate) fn start_at_once(self: &Rc<Self>, count: usize) -> Result<Vec<Service>> {
+        let starting: Result<Vec<_>> = (0..count)
+            .map(|number| self.spawn(&format!("service-{number}")))
+            .collect();
+        starting?.into_iter().map(Starting::ready).collect()
+    }
+
+    fn spawn(self: &Rc<Self>, name: &str) -> Result<Starting> {
         let file = |suffix| self.folder.path().join(format!("{name}.{suffix}"));
         let (output, log) = (file("out"), file("log"));
         let mut command = tied(env!("CARGO_BIN_EXE_idem-examples"));
@@ -57,25 +79,53 @@ impl Place {
             .env("LISTEN", "127.0.0.1:0")
             .env("ORDERS_FILE", self.folder.path().join("orders.sqlite"))
             .env("REDIS_URL", self.redis_url.as_deref().unwrap_or_default())
+            .env(
+                "DATABASE_URL",
+                self.database_url.as_deref().unwrap_or_default(),
+            )
             .stdin(Stdio::null())
             .stdout(File::create(&output)?)
             .stderr(File::create(&log)?);
-        let mut process = Process::start(command)?;
-        let base = until("the start of the service", START, || {
-            if let Some(status) = process.ended()? {
-                bail!("it ended: {status}\n{}", fs::read_to_string(&log)?);
-            }
-            let text = fs::read_to_string(&output)?;
-            let line = text.lines().next().context("nothing printed")?;
-            let address = line.strip_prefix("order page  ").context("no address")?;
-            Ok(address.trim_end_matches('/').to_owned())
-        })?;
-        Ok(Service {
-            process,
+        Ok(Starting {
+            process: Process::start(command)?,
             place: self.clone(),
+            output,
             log,
+        })
+    }
+}
+
+/// A service that has not said yet where it is.
+#[derive(Debug)]
+struct Starting {
+    process: Process,
+    place: Rc<Place>,
+    output: PathBuf,
+    log: PathBuf,
+}
+
+impl Starting {
+    fn ready(mut self) -> Result<Service> {
+        let base = until("the start of the service", START, || {
+            self.address().transpose().context("it has said nothing")
+        })??;
+        Ok(Service {
+            process: self.process,
+            place: self.place,
+            log: self.log,
             client: Client::new(base),
         })
+    }
+
+    /// `Ok(None)` until it has said so; an end is nothing to wait for.
+    fn address(&mut self) -> Result<Option<String>> {
+        if let Some(status) = self.process.ended()? {
+            bail!("it ended: {status}\n{}", fs::read_to_string(&self.log)?);
+        }
+        let text = fs::read_to_string(&self.output)?;
+        let line = text.lines().next().unwrap_or_default();
+        let address = line.strip_prefix("order page  ");
+        Ok(address.map(|address| address.trim_end_matches('/').to_owned()))
     }
 }
 

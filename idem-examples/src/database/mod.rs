@@ -1,0 +1,125 @@
+//! The databases that the shop can be in, and what differs between them.
+//!
+//! Every function about orders, stock and payments is written once, for any [`Dialect`].
+
+mod sql;
+
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::mysql::MySqlQueryResult;
+use sqlx::postgres::PgQueryResult;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteQueryResult};
+use sqlx::{IntoArguments, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
+
+pub use self::sql::{Holds, Runs, Sql, get, sql};
+
+/// A database for the shop.
+pub trait Dialect:
+    sqlx::Database<Arguments: IntoArguments<Self>, Connection: Runs<Self>>
+    + Holds<i64>
+    + Holds<Option<i64>>
+    + Holds<String>
+{
+    /// Its tables, made where they are missing.
+    const SCHEMA: &'static str;
+
+    /// Whether its placeholders are `$1`, `$2` instead of `?`.
+    const NUMBERS_PLACEHOLDERS: bool = false;
+
+    /// How many rows a statement has changed.
+    fn changed(result: &Self::QueryResult) -> u64;
+
+    /// Begins a transaction that may write.
+    #[must_use]
+    fn begin(
+        pool: &Pool<Self>,
+    ) -> impl Future<Output = sqlx::Result<sqlx::Transaction<'static, Self>>> + Send {
+        pool.begin()
+    }
+}
+
+impl Dialect for Sqlite {
+    const SCHEMA: &'static str = include_str!("sqlite.sql");
+
+    fn changed(result: &SqliteQueryResult) -> u64 {
+        result.rows_affected()
+    }
+
+    /// Takes the right to write at once: one that had read before could be refused it.
+    fn begin(
+        pool: &SqlitePool,
+    ) -> impl Future<Output = sqlx::Result<sqlx::Transaction<'static, Self>>> + Send {
+        pool.begin_with("BEGIN IMMEDIATE")
+    }
+}
+
+impl Dialect for Postgres {
+    const SCHEMA: &'static str = include_str!("postgres.sql");
+    const NUMBERS_PLACEHOLDERS: bool = true;
+
+    fn changed(result: &PgQueryResult) -> u64 {
+        result.rows_affected()
+    }
+}
+
+impl Dialect for MySql {
+    const SCHEMA: &'static str = include_str!("mysql.sql");
+
+    fn changed(result: &MySqlQueryResult) -> u64 {
+        result.rows_affected()
+    }
+}
+
+/// The shop's tables in an `SQLite` file, which is made where it is missing.
+///
+/// # Errors
+/// What the database says: no right to write there, or a file that is no database.
+pub async fn sqlite(file: &Path) -> sqlx::Result<SqlitePool> {
+    prepared(open(file).await?).await
+}
+
+/// The shop's tables in a `PostgreSQL` database.
+///
+/// # Errors
+/// What the database says.
+pub async fn postgres(url: &str) -> sqlx::Result<PgPool> {
+    prepared(PgPool::connect(url).await?).await
+}
+
+/// The shop's tables in a `MySQL` or `MariaDB` database.
+///
+/// # Errors
+/// What the database says.
+pub async fn mysql(url: &str) -> sqlx::Result<MySqlPool> {
+    prepared(MySqlPool::connect(url).await?).await
+}
+
+/// The payment provider's ledger, which is no business of the shop's database.
+///
+/// # Errors
+/// What the database says.
+pub async fn ledger(file: &Path) -> sqlx::Result<SqlitePool> {
+    let pool = open(file).await?;
+    let mut connection = pool.acquire().await?;
+    connection.script(include_str!("provider.sql")).await?;
+    Ok(pool)
+}
+
+async fn prepared<DB: Dialect>(pool: Pool<DB>) -> sqlx::Result<Pool<DB>> {
+    pool.acquire().await?.script(DB::SCHEMA).await?;
+    Ok(pool)
+}
+
+async fn open(file: &Path) -> sqlx::Result<SqlitePool> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .busy_timeout(Duration::from_secs(5));
+    SqlitePoolOptions::new()
+        .max_connections(4)
+        .connect_with(options)
+        .await
+}

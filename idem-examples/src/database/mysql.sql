@@ -1,0 +1,25 @@
+-- Ids are VARBINARY: the usual collations, and padding, make different ids equal.
+CREATE TABLE IF NOT EXISTS orders (
+    id           BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    order_no     VARBINARY(16)  NOT NULL UNIQUE,
+    request_id   VARBINARY(400) NOT NULL UNIQUE,
+    item         VARCHAR(20)    NOT NULL,
+    quantity     BIGINT         NOT NULL,
+    amount_cents BIGINT         NOT NULL,
+    status       VARCHAR(20)    NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    version      BIGINT         NOT NULL DEFAULT 1,
+    charge_no    BIGINT
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
+
+CREATE TABLE IF NOT EXISTS sales (
+    sale_no   VARBINARY(16) NOT NULL PRIMARY KEY,
+    available BIGINT        NOT NULL CHECK (available >= 0)
+) ENGINE = InnoDB;
+
+CREATE TABLE IF NOT EXISTS purchases (
+    request_id VARBINARY(400) NOT NULL PRIMARY KEY,
+    sale_no    VARBINARY(16)  NOT NULL,
+    buyer      VARCHAR(100)   NOT NULL,
+    INDEX purchases_by_sale (sale_no),
+    FOREIGN KEY (sale_no) REFERENCES sales (sale_no)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;

@@ -1,0 +1,26 @@
+-- Several servers may start at once; without this, one would fail on what another is creating.
+SELECT pg_advisory_xact_lock(hashtext('order service schema'));
+
+CREATE TABLE IF NOT EXISTS orders (
+    id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    order_no     TEXT   NOT NULL UNIQUE,
+    request_id   TEXT   NOT NULL UNIQUE,
+    item         TEXT   NOT NULL,
+    quantity     BIGINT NOT NULL,
+    amount_cents BIGINT NOT NULL,
+    status       TEXT   NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    version      BIGINT NOT NULL DEFAULT 1,
+    charge_no    BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS sales (
+    sale_no   TEXT   PRIMARY KEY,
+    available BIGINT NOT NULL CHECK (available >= 0)
+);
+
+CREATE TABLE IF NOT EXISTS purchases (
+    request_id TEXT PRIMARY KEY,
+    sale_no    TEXT NOT NULL REFERENCES sales (sale_no),
+    buyer      TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);

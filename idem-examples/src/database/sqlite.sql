@@ -1,0 +1,23 @@
+CREATE TABLE IF NOT EXISTS orders (
+    id           INTEGER PRIMARY KEY,
+    order_no     TEXT    NOT NULL UNIQUE,
+    request_id   TEXT    NOT NULL UNIQUE,
+    item         TEXT    NOT NULL,
+    quantity     INTEGER NOT NULL,
+    amount_cents INTEGER NOT NULL,
+    status       TEXT    NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    version      INTEGER NOT NULL DEFAULT 1,
+    charge_no    INTEGER
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS sales (
+    sale_no   TEXT    PRIMARY KEY,
+    available INTEGER NOT NULL CHECK (available >= 0)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS purchases (
+    request_id TEXT NOT NULL PRIMARY KEY,
+    sale_no    TEXT NOT NULL REFERENCES sales (sale_no),
+    buyer      TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);

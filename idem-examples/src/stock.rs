@@ -1,0 +1,112 @@
+//! What a flash sale has left, and who bought.
+
+use serde::Serialize;
+use sqlx::{FromRow, Pool, Row, Transaction};
+
+use crate::database::{Dialect, get, sql};
+
+/// A sale, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sale {
+    /// Its number.
+    pub sale_no: String,
+    /// How many are left.
+    pub available: i64,
+    /// How many were bought.
+    pub sold: i64,
+}
+
+impl<R> FromRow<'_, R> for Sale
+where
+    R: Row<Database: Dialect<Row = R>>,
+{
+    fn from_row(row: &R) -> sqlx::Result<Self> {
+        Ok(Self {
+            sale_no: get(row, "sale_no")?,
+            available: get(row, "available")?,
+            sold: get(row, "sold")?,
+        })
+    }
+}
+
+/// Opens a sale of so many, unless there is one of that number.
+///
+/// # Errors
+/// What the database says.
+pub async fn open<DB: Dialect>(pool: &Pool<DB>, sale_no: &str, available: i64) -> sqlx::Result<()> {
+    let mut connection = pool.acquire().await?;
+    let opened = sql::<DB>("INSERT INTO sales (sale_no, available) VALUES (?, ?)")
+        .bind(sale_no.to_owned())
+        .bind(available)
+        .execute(&mut connection)
+        .await;
+    match opened {
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => Ok(()),
+        opened => opened.map(drop),
+    }
+}
+
+/// The sale with this number.
+///
+/// # Errors
+/// What the database says.
+pub async fn find<DB: Dialect>(pool: &Pool<DB>, sale_no: &str) -> sqlx::Result<Option<Sale>> {
+    let mut connection = pool.acquire().await?;
+    sql::<DB>(
+        "SELECT sale_no, available,
+             (SELECT count(*) FROM purchases WHERE purchases.sale_no = sales.sale_no) AS sold
+         FROM sales WHERE sale_no = ?",
+    )
+    .bind(sale_no.to_owned())
+    .fetch_optional(&mut connection)
+    .await
+}
+
+/// Takes one off the stock, if one is left.
+///
+/// # Errors
+/// What the database says.
+///
+/// # Concurrent calls on the same key
+/// They queue for the row for as long as this transaction lasts, and none takes what is not there.
+pub async fn take<DB: Dialect>(tx: &mut Transaction<'_, DB>, sale_no: &str) -> sqlx::Result<bool> {
+    let changed = sql::<DB>(
+        "UPDATE sales SET available = available - 1 WHERE sale_no = ? AND available >= 1",
+    )
+    .bind(sale_no.to_owned())
+    .execute(tx)
+    .await?;
+    Ok(changed == 1)
+}
+
+/// Notes who bought.
+///
+/// # Errors
+/// What the database says; a second purchase by one request is a violation of its unique key.
+pub async fn note<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    request_id: &str,
+    sale_no: &str,
+    buyer: &str,
+) -> sqlx::Result<()> {
+    sql::<DB>("INSERT INTO purchases (request_id, sale_no, buyer) VALUES (?, ?, ?)")
+        .bind(request_id.to_owned())
+        .bind(sale_no.to_owned())
+        .bind(buyer.to_owned())
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
+/// Whether this request has bought.
+///
+/// # Errors
+/// What the database says.
+pub async fn has_bought<DB: Dialect>(pool: &Pool<DB>, request_id: &str) -> sqlx::Result<bool> {
+    let mut connection = pool.acquire().await?;
+    let found = sql::<DB>("SELECT 1 AS found FROM purchases WHERE request_id = ?")
+        .bind(request_id.to_owned())
+        .rows(&mut connection)
+        .await?;
+    Ok(!found.is_empty())
+}

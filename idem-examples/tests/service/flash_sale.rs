@@ -1,0 +1,110 @@
+//! Ten items, and many who want one.
+
+use std::collections::HashSet;
+use std::thread;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::client::{Answer, Client};
+use crate::server::Service;
+
+const ITEMS: u64 = 10;
+
+fn open(client: &Client, sale_no: &str) -> Result<()> {
+    let sale = client.put(&format!("/sales/{sale_no}"), &json!({ "available": ITEMS }))?;
+    assert_eq!((sale.status, &sale.body["available"]), (200, &ITEMS.into()));
+    Ok(())
+}
+
+fn buy(client: &Client, sale_no: &str, request_id: &str) -> Answer {
+    let click = json!({ "request_id": request_id, "buyer": format!("buyer of {request_id}") });
+    client
+        .post(&format!("/sales/{sale_no}/buy"), &click)
+        .unwrap()
+}
+
+fn at_once(count: usize, buy: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
+    thread::scope(|scope| {
+        let buy = &buy;
+        let clicks: Vec<_> = (0..count).map(|n| scope.spawn(move || buy(n))).collect();
+        clicks
+            .into_iter()
+            .map(|click| click.join().unwrap())
+            .collect()
+    })
+}
+
+fn assert_sold(client: &Client, sale_no: &str, sold: u64) -> Result<()> {
+    let sale = client.get(&format!("/sales/{sale_no}"))?.body;
+    assert_eq!(
+        (&sale["sold"], &sale["available"]),
+        (&sold.into(), &(ITEMS - sold).into())
+    );
+    Ok(())
+}
+
+// N22
+pub(crate) fn sells_what_there_is(service: &Service) -> Result<()> {
+    let client = service.client();
+    open(&client, "rush")?;
+    let answers = at_once(200, |n| buy(&client, "rush", &format!("rush-{n}")));
+    let tickets = answers.iter().filter(|answer| answer.status == 201);
+    let buyers: HashSet<_> = tickets
+        .map(|answer| answer.body["buyer"].as_str())
+        .collect();
+    assert_eq!(buyers.len(), 10);
+    for refused in answers.iter().filter(|answer| answer.status != 201) {
+        assert_eq!(
+            (refused.status, &refused.body["code"]),
+            (409, &"sold_out".into())
+        );
+    }
+    assert_sold(&client, "rush", ITEMS)
+}
+
+// N22
+pub(crate) fn sells_one_to_one_request(service: &Service) -> Result<()> {
+    let client = service.client();
+    open(&client, "calm")?;
+    let answers = at_once(20, |_| buy(&client, "calm", "calm-1"));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.status == 201 && answer.body == answers[0].body)
+    );
+    assert_sold(&client, "calm", 1)
+}
+
+#[test]
+fn ten_items_under_two_hundred_buyers_are_sold_to_ten() -> Result<()> {
+    sells_what_there_is(&Service::start()?)
+}
+
+#[test]
+fn twenty_clicks_of_one_request_buy_one() -> Result<()> {
+    sells_one_to_one_request(&Service::start()?)
+}
+
+#[test]
+fn one_who_was_too_late_may_try_again() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    assert_eq!(buy(&client, "not-yet", "early").status, 409);
+    open(&client, "not-yet")?;
+    assert_eq!(buy(&client, "not-yet", "early").status, 201);
+    assert_sold(&client, "not-yet", 1)
+}
+
+#[test]
+fn a_sale_is_opened_once() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    open(&client, "s")?;
+    assert_eq!(buy(&client, "s", "r-1").status, 201);
+    let again = client.put("/sales/s", &json!({ "available": 99 }))?;
+    assert_eq!(again.body["available"], ITEMS - 1);
+    let nameless = client.put(&format!("/sales/{}", "x".repeat(17)), &json!({}))?;
+    assert_eq!(nameless.body["code"], "invalid_sale");
+    Ok(())
+}
