@@ -28,6 +28,7 @@
 //! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
 //! - [`consumer`] says what becomes of a message after a guarded call, for any broker.
 //! - [`Error`] says why a body did not run, and what to do next.
+//! - [`States`](trait@States) are those of a business object, and which of them may follow which.
 //! - [`record`] is the specification: one pure function that every store keeps.
 //!
 //! # Features
@@ -51,6 +52,7 @@ pub mod policy;
 pub mod private;
 pub mod record;
 pub mod results;
+pub mod states;
 pub mod store;
 
 #[doc(inline)]
@@ -63,7 +65,7 @@ pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
 #[doc(inline)]
 pub use key::{Key, KeyPart, KeyWriter};
-pub use macros::{KeyPart, idempotent};
+pub use macros::{KeyPart, States, idempotent};
 #[doc(inline)]
 pub use observe::{Outcome, observe};
 #[doc(inline)]
@@ -72,6 +74,8 @@ pub use policy::{OnError, Policy};
 pub use private as __private;
 #[doc(inline)]
 pub use results::Results;
+#[doc(inline)]
+pub use states::States;
 #[doc(inline)]
 pub use store::MemoryStore;
 #[cfg(feature = "redis")]

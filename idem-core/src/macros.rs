@@ -144,3 +144,41 @@ pub use idem_macros::idempotent;
 /// # Ok::<(), idem_core::Error>(())
 /// ```
 pub use idem_macros::KeyPart;
+
+/// Makes an enum without data the states of a business object: see
+/// [`States`](trait@crate::States).
+///
+/// Each variant says `#[state(code = 1, name = "to be paid", to(Paid, Cancelled))]`:
+///
+/// | option | default | meaning |
+/// |---|---|---|
+/// | `code = 1` | required | the number that a database keeps, an `i16`; never give it to another state |
+/// | `name = "…"` | the variant's | what people read |
+/// | `to(A, B)` | nothing: the end | the states that may come next; itself only if it is named |
+///
+/// On the enum, `#[state(crate = path)]` says where the runtime is, for re-exports. A state that is
+/// not there, a code that two states share, a target named twice and a variant with data are
+/// errors of the compiler.
+///
+/// # Examples
+/// ```
+/// use idem_core::States;
+///
+/// #[derive(Debug, Clone, Copy, PartialEq, Eq, States)]
+/// enum OrderStatus {
+///     #[state(code = 1, name = "to be paid", to(Paid, Cancelled))]
+///     Created,
+///     #[state(code = 2, to(Shipped))]
+///     Paid,
+///     #[state(code = 3)]
+///     Shipped,
+///     #[state(code = 9)]
+///     Cancelled,
+/// }
+///
+/// assert!(OrderStatus::Created.can_become(OrderStatus::Paid));
+/// assert!(!OrderStatus::Cancelled.can_become(OrderStatus::Paid));
+/// assert_eq!(OrderStatus::from_code(3), Some(OrderStatus::Shipped));
+/// assert_eq!(OrderStatus::Created.name(), "to be paid");
+/// ```
+pub use idem_macros::States;

@@ -13,6 +13,7 @@ mod key;
 mod mistakes;
 mod model;
 mod signature;
+mod states;
 
 use proc_macro::TokenStream;
 
@@ -35,6 +36,17 @@ pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(KeyPart, attributes(key_part))]
 pub fn derive_key_part(item: TokenStream) -> TokenStream {
     derive::key_part(item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+#[allow(
+    missing_docs,
+    reason = "rustdoc would print them behind those of the re-export"
+)]
+#[proc_macro_derive(States, attributes(state))]
+pub fn derive_states(item: TokenStream) -> TokenStream {
+    states::derive(item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

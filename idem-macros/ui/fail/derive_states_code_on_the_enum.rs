@@ -1,0 +1,10 @@
+use idem_core::States;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, States)]
+#[state(code = 1)]
+enum Order {
+    #[state(code = 1)]
+    Created,
+}
+
+fn main() {}

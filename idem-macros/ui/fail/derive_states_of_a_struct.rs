@@ -1,0 +1,6 @@
+use idem_core::States;
+
+#[derive(States)]
+struct Order;
+
+fn main() {}

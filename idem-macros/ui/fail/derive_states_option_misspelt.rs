@@ -1,0 +1,9 @@
+use idem_core::States;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, States)]
+enum Order {
+    #[state(code = 1, nmae = "new")]
+    Created,
+}
+
+fn main() {}

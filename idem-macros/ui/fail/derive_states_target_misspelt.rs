@@ -1,0 +1,13 @@
+use idem_core::States;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, States)]
+enum Order {
+    #[state(code = 1, to(Paid, Canceled))]
+    Created,
+    #[state(code = 2)]
+    Paid,
+    #[state(code = 3)]
+    Cancelled,
+}
+
+fn main() {}
