@@ -72,7 +72,8 @@ pub enum Error {
         /// What is wrong and what is allowed.
         reason: Cow<'static, str>,
     },
-    /// The one-time token is unknown, used, expired or somebody else's: one answer for all.
+    /// The one-time token is missing, malformed, unknown, used, expired or somebody else's: one
+    /// answer for all, so that nobody learns from it what there is. Its user asks for a new one.
     #[error("the one-time token was not accepted; ask for a new one")]
     TokenRejected {
         /// Which call was refused.

@@ -19,7 +19,7 @@ pub use part::KeyPart;
 #[doc(hidden)]
 pub use text::KeyBuilder;
 pub use text::KeyWriter;
-pub(crate) use text::is_blank;
+pub(crate) use text::{is_blank, push_hex};
 
 use crate::Error;
 
@@ -89,6 +89,15 @@ impl Key {
         })
     }
 
+    /// The key of a secret: `prefix::~` and the hexadecimal SHA-256 of `prefix::secret`. Unlike
+    /// [`hashed`](Self::hashed) it takes no text for a hash, or who reads the store could present
+    /// what it holds.
+    pub(crate) fn hiding(prefix: &str, secret: &str) -> Result<Self, Error> {
+        check_prefix(prefix)?;
+        let whole = [prefix, DIVIDER, secret].concat();
+        Ok(Self::of_hash(prefix, &whole))
+    }
+
     /// The text, `prefix::part[:part…]`.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -108,14 +117,18 @@ impl Key {
         if self.parts().starts_with('~') {
             return self.clone();
         }
-        let mut text = String::with_capacity(self.prefix + DIVIDER.len() + 1 + HASH_HEX_BYTES);
-        text.push_str(self.prefix());
+        Self::of_hash(self.prefix(), &self.text)
+    }
+
+    fn of_hash(prefix: &str, whole: &str) -> Self {
+        let mut text = String::with_capacity(prefix.len() + DIVIDER.len() + 1 + HASH_HEX_BYTES);
+        text.push_str(prefix);
         text.push_str(DIVIDER);
         text.push('~');
-        push_sha256(&mut text, &self.text);
+        push_sha256(&mut text, whole);
         Self {
             text: text.into(),
-            prefix: self.prefix,
+            prefix: prefix.len(),
         }
     }
 
@@ -161,7 +174,7 @@ fn shorten(text: &mut String) {
 }
 
 fn push_sha256(text: &mut String, of: &str) {
-    text::push_hex(text, &Sha256::digest(of.as_bytes()));
+    push_hex(text, &Sha256::digest(of.as_bytes()));
 }
 
 fn check_prefix(prefix: &str) -> Result<(), Error> {

@@ -27,6 +27,7 @@
 //! - [`Idempotency`] is an engine over a [`store`]: memory, Redis, or your own.
 //! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
 //! - [`consumer`] says what becomes of a message after a guarded call, for any broker.
+//! - [`Tokens`] are issued to somebody and used once: the key of a form.
 //! - [`Error`] says why a body did not run, and what to do next.
 //! - [`States`](trait@States) are those of a business object, and which of them may follow which.
 //! - [`record`] is the specification: one pure function that every store keeps.
@@ -50,15 +51,17 @@ pub mod observe;
 pub mod policy;
 #[doc(hidden)]
 pub mod private;
+mod random;
 pub mod record;
 pub mod results;
 pub mod states;
 pub mod store;
+pub mod token;
 
 #[doc(inline)]
 pub use attempt::Attempt;
 #[doc(inline)]
-pub use engine::{Changes, Done, Idempotency, NotDone, Recovered};
+pub use engine::{Changes, Done, Idempotency, NotDone, Recovered, Tokens};
 #[doc(inline)]
 pub use error::{Error, StoreError, StoreErrorKind};
 #[doc(inline)]
@@ -81,3 +84,5 @@ pub use store::MemoryStore;
 #[cfg(feature = "redis")]
 #[doc(inline)]
 pub use store::RedisStore;
+#[doc(inline)]
+pub use token::{AsToken, Token};

@@ -1,5 +1,8 @@
 //! The options of one guarded function, and what they come to in one engine.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use crate::error::Error;
@@ -224,6 +227,13 @@ impl Policy {
         self.recover
     }
 
+    /// The same, with a guard whatever the engine's defaults are; `None` if it asks for none.
+    pub(crate) fn always_guarded(self) -> Option<Self> {
+        let asks_for_none = self.on_store_error == Some(OnStoreError::Run)
+            || self.on_missing_key == Some(OnMissingKey::Run);
+        (!asks_for_none).then(|| self.error_on_store_error().error_on_missing_key())
+    }
+
     pub(crate) fn missing_key(&self, defaults: &Self) -> OnMissingKey {
         self.on_missing_key
             .or(defaults.on_missing_key)
@@ -339,61 +349,4 @@ pub(crate) struct Settings {
     pub(crate) forget: bool,
     pub(crate) recover: bool,
     pub(crate) message: Option<&'static str>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TIMES: EngineTimes = EngineTimes {
-        doubt: Duration::from_secs(1),
-        limit: Duration::from_secs(2),
-    };
-
-    fn terms(policy: Policy) -> Result<Terms, Error> {
-        policy
-            .settings(&Policy::new(), &TIMES)
-            .map(|settings| settings.terms)
-    }
-
-    #[test]
-    fn a_short_expire_shortens_the_default_lease() {
-        let terms = terms(Policy::new().expire(Duration::from_secs(10))).unwrap();
-        assert_eq!(terms.lease, Duration::from_secs(5));
-    }
-
-    // E03
-    #[test]
-    fn times_that_contradict_one_another_are_refused() {
-        let second = Duration::from_secs(1);
-        for policy in [
-            Policy::new().expire(Duration::ZERO),
-            Policy::new().expire(Duration::MAX),
-            Policy::new().lease(Duration::ZERO),
-            Policy::new().lease(Duration::from_millis(999)),
-            Policy::new().lease(11 * second).expire(10 * second),
-            Policy::new().lease(Duration::MAX),
-        ] {
-            let error = terms(policy).unwrap_err();
-            assert!(
-                matches!(error, Error::InvalidPolicy { .. }),
-                "{policy:?}: {error}"
-            );
-        }
-    }
-
-    #[test]
-    fn what_a_function_does_not_say_the_engine_says() {
-        let engine = Policy::new()
-            .expire(Duration::from_mins(1))
-            .rerun_abandoned();
-        let settings = Policy::new().settings(&engine, &TIMES).unwrap();
-        assert_eq!(settings.terms.expire, Duration::from_mins(1));
-        assert_eq!(settings.on_abandoned, OnAbandoned::Rerun);
-        let settings = Policy::new()
-            .hold_abandoned()
-            .settings(&engine, &TIMES)
-            .unwrap();
-        assert_eq!(settings.on_abandoned, OnAbandoned::Hold);
-    }
 }

@@ -8,11 +8,13 @@ use std::pin::Pin;
 
 use serde::Serialize;
 
+use crate::engine::Target;
 use crate::engine::run::{self, Admitted as Admission};
 use crate::error::{Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::observe::{self, Outcome, observe};
+use crate::token::{self, AsToken};
 
 pub use crate::engine::{Idempotency, Recovered, Site};
 pub use crate::key::KeyBuilder;
@@ -28,6 +30,8 @@ pub struct Call<T, E> {
     engine: Option<Idempotency>,
     results: Results<T, E>,
     fingerprint: Result<Option<Fingerprint>, Error>,
+    /// The key of the one-time token that was presented.
+    token: Option<Result<Key, Error>>,
 }
 
 impl<T, E> Call<T, E> {
@@ -45,12 +49,29 @@ impl<T, E> Call<T, E> {
             engine: engine.cloned(),
             results,
             fingerprint: Ok(None),
+            token: None,
         }
     }
 
     /// With a payload that has to be equal for one key.
     pub fn fingerprint(&mut self, payload: &(impl Serialize + ?Sized)) {
         self.fingerprint = Fingerprint::of(payload).map(Some);
+    }
+
+    /// With a one-time token: what is built as the key is then the subject who presents it.
+    pub fn token(&mut self, token: &(impl AsToken + ?Sized)) {
+        self.token = Some(token::key(self.site.prefix(), token));
+    }
+
+    fn target(&self, key: Result<Key, Error>) -> Result<Target, Error> {
+        let Some(token) = &self.token else {
+            return key.map(Target::from);
+        };
+        let subject = token::subject(&key?);
+        Ok(Target {
+            key: token.clone()?,
+            subject: Some(subject),
+        })
     }
 }
 
@@ -96,7 +117,7 @@ async fn ask<T, E>(call: &Call<T, E>, key: Result<Key, Error>) -> Result<Admissi
     match checked() {
         Ok((engine, fingerprint)) => {
             engine
-                .admit(key, call.policy, call.results, fingerprint)
+                .admit(call.target(key), call.policy, call.results, fingerprint)
                 .await
         }
         Err(error) => {

@@ -16,13 +16,16 @@ use crate::error::{Context, Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::policy::{OnStoreError, Settings};
-use crate::record::{Claim, Owner, StoreTime};
+use crate::random;
+use crate::record::{Claim, Owner, StoreTime, Subject};
 use crate::store::StoreKey;
 
 /// A request that asks to run.
 pub(crate) struct Request<'a> {
     pub(crate) core: &'a Arc<Core>,
     pub(crate) key: Key,
+    /// Who presents the one-time token that the key stands for.
+    pub(crate) subject: Option<Subject>,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) settings: Settings,
 }
@@ -104,7 +107,7 @@ impl Request<'_> {
 
     /// One claim, as a new attempt.
     async fn claim(&self, key: &StoreKey, waited: bool) -> Result<Answer, Error> {
-        let owner = new_owner()?;
+        let owner = Owner::from_bytes(random::bits()?);
         let settings = &self.settings;
         let mut claim = Claim {
             owner,
@@ -112,7 +115,7 @@ impl Request<'_> {
             fingerprint: self.fingerprint,
             policy: settings.on_abandoned,
             checkpoint: !settings.own_checkpoint,
-            token: None,
+            token: self.subject,
             recover: settings.recover,
             wait: settings.wait.is_some(),
             not_after: StoreTime::default(),
@@ -184,17 +187,5 @@ impl Refusal {
             Self::Damaged => Error::Damaged { context },
             Self::Late => late().into(),
         }
-    }
-}
-
-fn new_owner() -> Result<Owner, StoreError> {
-    let mut bytes = [0; 16];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => Ok(Owner::from_bytes(bytes)),
-        Err(error) => Err(StoreError::new(
-            StoreErrorKind::Unavailable,
-            "the operating system gave no random bytes for a new owner",
-        )
-        .with_source(error)),
     }
 }

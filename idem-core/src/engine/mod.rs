@@ -19,6 +19,7 @@ mod operate;
 mod record_view;
 mod records;
 pub(crate) mod run;
+mod tokens;
 mod wait;
 
 pub use builder::Builder;
@@ -27,6 +28,7 @@ pub use operate::{Changes, Done, Forget, NotDone, Verdict};
 pub use record_view::{RecordView, Running};
 pub use records::Records;
 pub use run::Recovered;
+pub use tokens::Tokens;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -45,6 +47,7 @@ use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::observe::{self, Outcome};
 use crate::policy::{OnMissingKey, Policy, invalid};
+use crate::record::Subject;
 use crate::results::Results;
 use crate::store::{Finding, MemoryStore, Store};
 
@@ -75,6 +78,20 @@ tokio::task_local! {
 #[derive(Debug, Clone)]
 pub struct Idempotency {
     core: Arc<Core>,
+}
+
+/// Which record a call is about.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) key: Key,
+    /// Set for a one-time token: who presents it.
+    pub(crate) subject: Option<Subject>,
+}
+
+impl From<Key> for Target {
+    fn from(key: Key) -> Self {
+        Self { key, subject: None }
+    }
 }
 
 impl AsRef<Self> for Idempotency {
@@ -206,13 +223,29 @@ impl Idempotency {
         E: From<Error>,
         F: Future<Output = Result<T, E>>,
     {
+        self.run_target(Ok(key.into()), policy, results, fingerprint, body)
+            .await
+    }
+
+    async fn run_target<T, E, F>(
+        &self,
+        target: Result<Target, Error>,
+        policy: Policy,
+        results: Results<T, E>,
+        fingerprint: Option<Fingerprint>,
+        body: impl FnOnce() -> F,
+    ) -> Result<T, E>
+    where
+        E: From<Error>,
+        F: Future<Output = Result<T, E>>,
+    {
         if policy.recovers() {
             observe::report(Outcome::Refused);
             return Err(E::from(invalid(
                 "`run` has no one to ask what an attempt that died has done; use `recover` in the attribute, or `resolve`",
             )));
         }
-        match self.admit(Ok(key), policy, results, fingerprint).await {
+        match self.admit(target, policy, results, fingerprint).await {
             // What the closure does before its first await is the body, too: it is called under
             // the guard.
             Ok(admitted) => {
@@ -226,7 +259,7 @@ impl Idempotency {
     /// Asks whether the body may run; `Err` is the caller's answer if not.
     pub(crate) async fn admit<T, E>(
         &self,
-        key: Result<Key, Error>,
+        target: Result<Target, Error>,
         policy: Policy,
         results: Results<T, E>,
         fingerprint: Option<Fingerprint>,
@@ -236,9 +269,8 @@ impl Idempotency {
             observe::report(Outcome::Refused);
             Err(results.refuse(error))
         };
-        let key = match key {
-            Ok(key) if core.hash_keys => key.hashed(),
-            Ok(key) => key,
+        let Target { key, subject } = match target {
+            Ok(target) => target,
             Err(Error::MissingKey { .. })
                 if policy.missing_key(&core.defaults) == OnMissingKey::Run =>
             {
@@ -252,7 +284,8 @@ impl Idempotency {
         };
         let request = Request {
             core,
-            key,
+            key: if core.hash_keys { key.hashed() } else { key },
+            subject,
             fingerprint,
             settings,
         };

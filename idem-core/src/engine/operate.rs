@@ -181,7 +181,7 @@ impl Idempotency {
         })
     }
 
-    fn store_key(&self, key: &Key) -> StoreKey {
+    pub(super) fn store_key(&self, key: &Key) -> StoreKey {
         if self.core.hash_keys {
             StoreKey::within(&self.core.namespace, &key.hashed())
         } else {

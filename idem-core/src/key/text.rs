@@ -195,7 +195,7 @@ fn push_escaped(text: &mut String, c: char) {
     }
 }
 
-pub(super) fn push_hex(text: &mut String, bytes: &[u8]) {
+pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         text.push(char::from(LOWER[usize::from(byte >> 4)]));
         text.push(char::from(LOWER[usize::from(byte & 15)]));

@@ -1,0 +1,9 @@
+//! One-time tokens, on every store: who may use one, how often, and what a wrong one is told.
+
+mod answers;
+mod handed_back;
+mod issued;
+mod losses;
+mod rig;
+mod secrecy;
+mod used_once;
