@@ -1,8 +1,8 @@
 //! Routes, and what stands behind each.
 
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::{get, post, put};
 use axum::{Extension, Json, Router};
 use idem_core::{Idempotency, observe};
@@ -13,6 +13,7 @@ use crate::database::Dialect;
 use crate::gateway::Card;
 use crate::input::Input;
 use crate::orders::{self, Order};
+use crate::page;
 use crate::records::{self, Line};
 use crate::scenes::create_order::{NewOrder, create_order};
 use crate::scenes::flash_sale::{BuyRequest, buy};
@@ -26,7 +27,8 @@ const LONGEST_DELAY_MS: u64 = 2_500;
 /// The service.
 pub fn router<DB: Dialect>(shop: Shop<DB>, idem: Idempotency) -> Router {
     Router::new()
-        .route("/", get(page))
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::file))
         .route("/orders", get(list_orders).post(post_order))
         .route("/orders/{order_no}", get(get_order))
         .route("/orders/{order_no}/pay", post(post_pay))
@@ -37,13 +39,6 @@ pub fn router<DB: Dialect>(shop: Shop<DB>, idem: Idempotency) -> Router {
         .fallback(async || Refusal::nothing_here())
         .layer(Extension(idem))
         .with_state(shop)
-}
-
-async fn page() -> impl IntoResponse {
-    const NOTHING_FROM_ELSEWHERE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-         connect-src 'self'; img-src data:";
-    let headers = [(header::CONTENT_SECURITY_POLICY, NOTHING_FROM_ELSEWHERE)];
-    (headers, Html(include_str!("page.html")))
 }
 
 async fn post_order<DB: Dialect>(

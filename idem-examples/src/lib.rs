@@ -10,6 +10,7 @@ pub mod database;
 pub mod gateway;
 pub mod input;
 pub mod orders;
+mod page;
 pub mod records;
 pub mod scenes;
 pub mod serve;

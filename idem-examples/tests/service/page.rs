@@ -10,9 +10,20 @@ use crate::server::{Place, Service};
 #[test]
 fn the_page_is_whole_in_itself() -> Result<()> {
     let service = Service::start()?;
-    let page = service.client().text("/")?;
+    let client = service.client();
+    let page = client.text("/")?;
     assert!(page.starts_with("<!doctype html>"));
-    for from_elsewhere in ["src=", "href=\"http", "url(", "@import"] {
+    let files = [
+        "style", "main", "dom", "http", "orders", "panel", "records", "texts",
+    ];
+    for file in files {
+        let kind = if file == "style" { "css" } else { "js" };
+        let text = client.text(&format!("/page/{file}.{kind}"))?;
+        for from_elsewhere in ["http://", "https://", "url(", "@import"] {
+            assert!(!text.contains(from_elsewhere), "{file}: {from_elsewhere}");
+        }
+    }
+    for from_elsewhere in ["src=\"http", "href=\"http", "src=\"//"] {
         assert!(!page.contains(from_elsewhere), "{from_elsewhere}");
     }
     Ok(())
@@ -21,7 +32,7 @@ fn the_page_is_whole_in_itself() -> Result<()> {
 #[test]
 fn an_unknown_path_is_refused_in_json() -> Result<()> {
     let service = Service::start()?;
-    for path in ["/nowhere", "/orders/A-0"] {
+    for path in ["/nowhere", "/orders/A-0", "/page/mod.rs"] {
         let answer = service.client().get(path)?;
         assert_eq!(
             (answer.status, &answer.body["code"]),
