@@ -11,6 +11,7 @@ pub mod gateway;
 pub mod input;
 pub mod orders;
 mod page;
+pub mod rabbit;
 pub mod records;
 pub mod scenes;
 pub mod serve;

@@ -1,5 +1,6 @@
 //! The harness itself: each server, the proxy and the workers do what the suites rely on.
 
+mod brokers;
 mod cluster;
 mod databases;
 mod process;

@@ -1,0 +1,196 @@
+//! RabbitMQ around [`idem_core::consumer`]: what to copy into a service of yours.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use idem_core::{Error, consumer::{Consumer, Meaning, MessageId}, idempotent};
+//! # use idem_examples::rabbit::{Message, Rabbit};
+//! #[idempotent(prefix = "order:paid", key = "id", expire = "7d")]
+//! async fn paid(id: MessageId, payload: Vec<u8>) -> Result<(), Error> {
+//!     Ok(())
+//! }
+//!
+//! # async fn start() {
+//! let consumer = Arc::new(Consumer::new(|error: &Error| Meaning::Refusal(error)));
+//! let handler = async |message: Message| paid(message.id, message.payload).await;
+//! let stop = async { drop(tokio::signal::ctrl_c().await) };
+//! let rabbit = Rabbit::new("amqp://127.0.0.1/%2f", "orders.paid");
+//! rabbit.listen(consumer, move |message| handler(message), stop).await;
+//! # }
+//! ```
+//!
+//! One connection listens at a time; when it is lost, the bodies that run finish and the next one
+//! is opened. The queues are made by whoever comes first: see [`Queues`].
+
+mod copies;
+mod delivery;
+mod link;
+mod queues;
+
+pub use delivery::Message;
+pub use link::Link;
+pub use queues::Queues;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use futures_lite::StreamExt;
+use idem_core::consumer::Consumer;
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::types::FieldTable;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::delivery::Work;
+
+/// How long to wait before a broker that is away is dialled again.
+const REDIAL: Duration = Duration::from_secs(1);
+
+const TAG: &str = "idem";
+
+/// One queue of one broker, and those beside it.
+#[derive(Clone)]
+pub struct Rabbit {
+    url: String,
+    queues: Queues,
+    prefetch: u16,
+}
+
+impl fmt::Debug for Rabbit {
+    /// Without the URL, which may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rabbit")
+            .field("queues", &self.queues)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rabbit {
+    /// The queue `queue` of the broker at `url`, `amqp://user:password@host:port/vhost`.
+    #[must_use]
+    pub fn new(url: impl Into<String>, queue: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            queues: Queues::new(queue),
+            prefetch: 16,
+        }
+    }
+
+    /// How many messages are worked on at once; 16 if not said.
+    #[must_use]
+    pub fn prefetch(mut self, prefetch: u16) -> Self {
+        self.prefetch = prefetch;
+        self
+    }
+
+    /// How long a message can be delayed, from short to long; see [`Queues::delays`].
+    #[must_use]
+    pub fn delays(mut self, delays: impl Into<Vec<Duration>>) -> Self {
+        self.queues = self.queues.delays(delays);
+        self
+    }
+
+    /// The names of the queues.
+    #[must_use]
+    pub fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
+    /// A connection, to publish on or to let parked messages go on.
+    ///
+    /// # Errors
+    /// The broker can not be reached, refuses, or has a queue of that name made otherwise.
+    pub async fn connect(&self) -> Result<Link> {
+        Link::open(&self.url, self.queues.clone()).await
+    }
+
+    /// Hands every message to `handler`, and does with it what `consumer` says, until `stop` ends;
+    /// then finishes what has begun. Dials again whenever the connection is lost.
+    ///
+    /// # Cancel safety
+    /// Prefer `stop`: a body that is dropped has an unknown outcome, and its message is parked.
+    pub async fn listen<T, E, H, F>(
+        &self,
+        consumer: Arc<Consumer<E>>,
+        handler: H,
+        stop: impl Future<Output = ()>,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+        H: Fn(Message) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let (stopping, stopped) = watch::channel(false);
+        let work = Arc::new(Work::new(consumer, handler, stopped));
+        let mut running = JoinSet::new();
+        let mut stop = pin!(stop);
+        loop {
+            let connected = tokio::select! {
+                () = &mut stop => break,
+                connected = self.connect() => connected,
+            };
+            let ended = match connected {
+                Ok(link) => serve(self, &link, &work, &mut running, stop.as_mut(), &stopping).await,
+                Err(error) => Err(error),
+            };
+            match ended {
+                Ok(()) => break,
+                Err(error) => tracing::warn!(%error, "the broker is away; it is dialled again"),
+            }
+            tokio::select! {
+                () = &mut stop => break,
+                () = tokio::time::sleep(REDIAL) => {}
+            }
+        }
+        stopping.send_replace(true);
+        while running.join_next().await.is_some() {}
+    }
+}
+
+/// Works on one connection. Ok if it was stopped, an error if the connection ended.
+async fn serve<T, E, H, F>(
+    rabbit: &Rabbit,
+    link: &Link,
+    work: &Arc<Work<E, H>>,
+    running: &mut JoinSet<()>,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    stopping: &watch::Sender<bool>,
+) -> Result<()>
+where
+    T: Send + 'static,
+    E: Send + 'static,
+    H: Fn(Message) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    let channel = link.channel();
+    channel
+        .basic_qos(rabbit.prefetch, BasicQosOptions::default())
+        .await?;
+    let mut deliveries = channel
+        .basic_consume(
+            rabbit.queues.main().into(),
+            TAG.into(),
+            BasicConsumeOptions::default(),
+            FieldTable::default(),
+        )
+        .await?;
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            Some(_) = running.join_next() => {}
+            delivery = deliveries.next() => {
+                let delivery = delivery.context("the broker took the queue away")??;
+                running.spawn(work.clone().deliver(link.clone(), delivery));
+            }
+        }
+    }
+    channel
+        .basic_cancel(TAG.into(), BasicCancelOptions::default())
+        .await?;
+    stopping.send_replace(true);
+    while running.join_next().await.is_some() {}
+    link.close().await
+}
