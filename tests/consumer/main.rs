@@ -1,0 +1,9 @@
+//! Messages: what a broker delivers twice, late or broken is done once, and nothing is lost.
+
+mod crashes;
+mod duplicates;
+mod outage;
+mod overtaken;
+mod poison;
+mod restart;
+mod rig;
