@@ -91,11 +91,10 @@ impl Key {
 
     /// The key of a secret: `prefix::~` and the hexadecimal SHA-256 of `prefix::secret`. Unlike
     /// [`hashed`](Self::hashed) it takes no text for a hash, or who reads the store could present
-    /// what it holds.
-    pub(crate) fn hiding(prefix: &str, secret: &str) -> Result<Self, Error> {
-        check_prefix(prefix)?;
+    /// what it holds. The prefix is taken as checked.
+    pub(crate) fn hiding(prefix: &str, secret: &str) -> Self {
         let whole = [prefix, DIVIDER, secret].concat();
-        Ok(Self::of_hash(prefix, &whole))
+        Self::of_hash(prefix, &whole)
     }
 
     /// The text, `prefix::part[:part…]`.
@@ -177,7 +176,7 @@ fn push_sha256(text: &mut String, of: &str) {
     push_hex(text, &Sha256::digest(of.as_bytes()));
 }
 
-fn check_prefix(prefix: &str) -> Result<(), Error> {
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), Error> {
     let segment = |segment: &str| {
         !segment.is_empty()
             && segment

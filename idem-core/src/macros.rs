@@ -76,6 +76,43 @@
 /// is missing: [`Error::MissingKey`](crate::Error::MissingKey) names it and the body does not run.
 /// The key is computed once, before the arguments move into the body.
 ///
+/// # One-time tokens
+/// A form has no number of its own. `token` takes the place of `key`: a path or an expression that
+/// gives a [`Token`](crate::Token), a string, or an option of one, issued beforehand by
+/// [`Tokens`](crate::Tokens) with the same prefix. `subject` is who presents it: a path, an
+/// expression or a tuple of them, and always **the authenticated caller, never a field of the
+/// request body**, which anyone can write.
+/// ```
+/// # use std::time::Duration;
+/// use idem_core::{Error, Idempotency, Token, idempotent};
+///
+/// struct User { id: u64 } // from the session
+/// struct Form { token: Token, amount: u32 } // from the body
+///
+/// #[idempotent(prefix = "order:submit", token = "form.token", subject = "user.id")]
+/// async fn submit(user: &User, form: Form) -> Result<String, Error> {
+///     Ok(format!("{} for {}", form.amount, user.id))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let idem = Idempotency::memory();
+/// let (alice, mallory) = (User { id: 1 }, User { id: 2 });
+/// let token = idem.tokens("order:submit").issue(alice.id, Duration::from_mins(30)).await?;
+/// let form = |amount| Form { token: token.clone(), amount };
+/// # idem.scope(async {
+///
+/// let first = submit(&alice, form(5)).await?;
+/// assert_eq!(submit(&alice, form(5)).await?, first); // not run again
+/// let stolen = submit(&mallory, form(5)).await;
+/// assert!(matches!(stolen, Err(Error::TokenRejected { .. })));
+/// # Ok(()) }).await
+/// # }
+/// ```
+/// A body that failed hands its token back, for the time that it has left and for a corrected form.
+/// With `forget = true` a used token is rejected like any wrong one. The body never runs without a
+/// guard: a token that nobody has checked lets nobody in.
+///
 /// # Options
 /// An option that is not written takes the engine's value, then the one of this table. Times are
 /// whole seconds (`600`), a number with a unit (`"500ms"`, `"30s"`, `"10m"`, `"24h"`, `"7d"`), or a
@@ -84,7 +121,8 @@
 /// | option | default | meaning |
 /// |---|---|---|
 /// | `prefix = "order:pay"` | required | the business type; one function each |
-/// | `key = …` | required | see above |
+/// | `key = …` | required unless `token` | see above |
+/// | `token = …`, `subject = …` | none | a one-time token in place of the key, and whose it is; see above |
 /// | `expire` | 24 h | how long a finished record is kept |
 /// | `lease` | 30 s, or `expire / 2` if less | how long a silent attempt keeps its record; at least 1 s |
 /// | `on_duplicate = "replay"`, `"reject"` | replay | give the stored result, or `Error::Duplicate` |

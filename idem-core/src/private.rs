@@ -31,7 +31,7 @@ pub struct Call<T, E> {
     results: Results<T, E>,
     fingerprint: Result<Option<Fingerprint>, Error>,
     /// The key of the one-time token that was presented.
-    token: Option<Result<Key, Error>>,
+    token: Option<Key>,
 }
 
 impl<T, E> Call<T, E> {
@@ -63,14 +63,19 @@ impl<T, E> Call<T, E> {
         self.token = Some(token::key(self.site.prefix(), token));
     }
 
+    /// …that is not there.
+    pub fn no_token(&mut self) {
+        self.token(&None::<&str>);
+    }
+
     fn target(&self, key: Result<Key, Error>) -> Result<Target, Error> {
-        let Some(token) = &self.token else {
-            return key.map(Target::from);
-        };
-        let subject = token::subject(&key?);
-        Ok(Target {
-            key: token.clone()?,
-            subject: Some(subject),
+        let key = key?;
+        Ok(match &self.token {
+            None => key.into(),
+            Some(token) => Target {
+                key: token.clone(),
+                subject: Some(token::subject(&key)),
+            },
         })
     }
 }

@@ -36,6 +36,8 @@ macro_rules! options {
 options! {
     prefix "prefix",
     key "key",
+    token "token",
+    subject "subject",
     expire "expire",
     lease "lease",
     on_duplicate "on_duplicate",
@@ -121,7 +123,7 @@ impl Args {
 }
 
 fn unknown(name: &str) -> String {
-    if matches!(name, "tx" | "token" | "subject") {
+    if name == "tx" {
         return format!("`{name}` is not supported in this version");
     }
     let snake = crate::key::snake_case(name);

@@ -62,6 +62,7 @@ impl<'a> Guard<'a> {
         let place = self.place();
         let call = self.call();
         let key = self.key();
+        let token = self.token();
         let fingerprint = self.fingerprint();
         let run = self.run(statements);
         // The path is named once, so that a wrong one is one error. `return` is written for those
@@ -71,6 +72,7 @@ impl<'a> Guard<'a> {
             #place
             #call
             #key
+            #token
             #fingerprint
             return match #private::admit(__idem_call, __idem_key).await {
                 #private::Admitted::Answer(__idem_answer) => __idem_answer,
@@ -99,7 +101,8 @@ impl<'a> Guard<'a> {
                 ::core::option::Option::Some(::core::convert::AsRef::<#private::Idempotency>::as_ref(&#engine))
             },
         };
-        let mutable = (!self.model.fingerprint.is_empty()).then(|| quote_spanned!(self.site=> mut));
+        let is_added_to = self.model.token.is_some() || !self.model.fingerprint.is_empty();
+        let mutable = is_added_to.then(|| quote_spanned!(self.site=> mut));
         quote_spanned! {self.site=>
             let #mutable __idem_call = #private::Call::new(&__IDEM_SITE, #policy, #engine, #results);
         }

@@ -2,6 +2,7 @@
 
 mod call;
 mod policy;
+mod token;
 mod value;
 
 use proc_macro2::{Span, TokenStream};
@@ -21,7 +22,9 @@ pub(crate) struct Model {
     /// The runtime crate.
     pub(crate) krate: Path,
     pub(crate) prefix: LitStr,
+    /// The parts of the key; with a token, its subject.
     pub(crate) key: Vec<Part>,
+    pub(crate) token: Option<Value>,
     /// The characters that the template uses as literals.
     pub(crate) punctuation: String,
     pub(crate) fingerprint: Vec<Value>,
@@ -51,7 +54,9 @@ impl Model {
             .as_ref()
             .and_then(|given| mistakes.keep(policy::prefix(given)));
         let policy = policy::settings(args, mistakes);
-        let (key, punctuation) = value::key(args, function.as_ref(), mistakes);
+        let (mut key, punctuation) = value::key(args, function.as_ref(), mistakes);
+        let presented = token::presented(args, function.as_ref(), mistakes);
+        key.extend(presented.subject);
         let fingerprint = value::fingerprint(args, function.as_ref(), mistakes);
         let results = call::results(args, function.as_ref(), mistakes);
         let krate = mistakes.keep(call::krate(args));
@@ -67,6 +72,7 @@ impl Model {
             krate: krate?,
             prefix: prefix?,
             key,
+            token: presented.token,
             punctuation,
             fingerprint,
             policy,
@@ -89,7 +95,7 @@ fn require(args: &Args, mistakes: &mut Mistakes) {
             "`prefix` is missing: the business type, as in prefix = \"order:pay\"",
         );
     }
-    if args.key.is_none() {
+    if args.key.is_none() && args.token.is_none() && args.subject.is_none() {
         mistakes.at(Span::call_site(), "`key` is missing: what tells one request from another, as in key = \"request.order_no\"");
     }
 }

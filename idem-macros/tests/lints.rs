@@ -44,6 +44,12 @@ pub async fn documented(request: Request, channel: Channel) -> Result<usize, Err
     return Ok(request.lines.len());
 }
 
+#[idempotent(prefix = "lints:token", token = "token?", subject = (request.order_no, channel))]
+async fn token(request: &Request, channel: Channel, token: Option<&str>) -> Result<usize, Error> {
+    let Channel::Web = channel;
+    return Ok(request.lines.len());
+}
+
 #[idempotent(prefix = "lints:single", key = "id")]
 async fn single_expression(id: u32) -> Result<u32, Error> {
     return Ok(id);
@@ -181,6 +187,8 @@ async fn annotated_functions_run_under_every_lint() {
 async fn run_each() -> Result<(), Error> {
     assert_eq!(documented(request(), Channel::Web).await?, 1);
     assert_eq!(single_expression(1).await?, 1);
+    let rejected = token(&request(), Channel::Web, None).await;
+    assert!(matches!(rejected, Err(Error::TokenRejected { .. })));
     unit_value(&request()).await?;
     let missing = every_kind_of_option(&request(), 0).await;
     assert!(matches!(missing, Err(Error::MissingKey { .. })));

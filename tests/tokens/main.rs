@@ -1,6 +1,7 @@
 //! One-time tokens, on every store: who may use one, how often, and what a wrong one is told.
 
 mod answers;
+mod attribute;
 mod handed_back;
 mod issued;
 mod losses;

@@ -12,7 +12,7 @@ use super::ask::{Unanswered, late};
 use super::{Changes, Idempotency, Target};
 use crate::error::{Context, Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
-use crate::key::{Key, KeyPart};
+use crate::key::{Key, KeyPart, check_prefix};
 use crate::observe::{self, Outcome};
 use crate::policy::{LONGEST_EXPIRE, Policy, invalid};
 use crate::record::{Issue, IssueReply, StoreTime};
@@ -205,7 +205,8 @@ impl Tokens {
     /// # Errors
     /// [`Error::InvalidKey`] for a prefix that can not be one.
     pub fn key(&self, token: impl AsToken) -> Result<Key, Error> {
-        token::key(&self.prefix, &token)
+        check_prefix(&self.prefix)?;
+        Ok(token::key(&self.prefix, &token))
     }
 
     fn target(&self, token: &impl AsToken, subject: &impl KeyPart) -> Result<Target, Error> {

@@ -30,12 +30,32 @@ impl Guard<'_> {
         let reference = value.source.reference();
         let site = self.site.located_at(value.source.span());
         let part = quote_spanned!(site=> __idem_key.part(#name, #reference););
+        let missing = quote_spanned!(self.site=> __idem_key.missing(#name););
+        self.unless_it_misses(value, part, &missing)
+    }
+
+    pub(super) fn token(&self) -> Option<TokenStream> {
+        let value = self.model.token.as_ref()?;
+        let reference = value.source.reference();
+        let site = self.site.located_at(value.source.span());
+        let present = quote_spanned!(site=> __idem_call.token(#reference););
+        let missing = quote_spanned!(self.site=> __idem_call.no_token(););
+        Some(self.unless_it_misses(value, present, &missing))
+    }
+
+    /// Does `take`, which reads the value; `missing` if it is not there.
+    fn unless_it_misses(
+        &self,
+        value: &Value,
+        take: TokenStream,
+        missing: &TokenStream,
+    ) -> TokenStream {
         if !value.source.may_miss() {
-            return part;
+            return take;
         }
         quote_spanned! {self.site=>
-            if (|| { #part return ::core::option::Option::Some(()); })().is_none() {
-                __idem_key.missing(#name);
+            if (|| { #take return ::core::option::Option::Some(()); })().is_none() {
+                #missing
             }
         }
     }

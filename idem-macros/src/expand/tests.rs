@@ -119,3 +119,20 @@ fn a_body_that_async_trait_boxed() {
         },
     );
 }
+
+#[test]
+fn a_token() {
+    assert_expansion(
+        "a_token",
+        quote!(
+            prefix = "order:submit",
+            token = "form.token?",
+            subject = (user.tenant, user.id)
+        ),
+        quote! {
+            async fn submit(user: User, form: Form) -> Result<Receipt, Error> {
+                save(form).await
+            }
+        },
+    );
+}

@@ -49,6 +49,10 @@ pub(crate) fn settings(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
     plain.extend(in_progress(args, mistakes));
     plain.extend(flags(args, mistakes));
     plain.extend(args.recover.as_ref().map(|_| "with_recover"));
+    if args.token.is_some() {
+        // Whatever the engine does for others.
+        plain.extend(["error_on_store_error", "error_on_missing_key"]);
+    }
     settings.extend(plain.into_iter().map(Setting::Plain));
     settings.extend(message(args, mistakes).map(|text| Setting::Text("message", text)));
     refuse_forgotten_replay(args, mistakes);

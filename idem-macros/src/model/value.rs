@@ -48,12 +48,11 @@ pub(crate) fn key(
             .map(|template| from_template(template, text.span(), function, mistakes))
             .unwrap_or_default();
     }
-    let parts = elements(&given.value)
-        .into_iter()
-        .filter_map(|expr| function.map(|function| Part::Value(from_expr(expr, function))))
-        .collect();
-    refuse_constant(given, mistakes);
-    (parts, String::new())
+    let constant = "this key names no argument: every call would share one record";
+    refuse_constant(given, constant, mistakes);
+    let exprs = elements(&given.value);
+    let parts = unquoted(exprs, function).into_iter().map(Part::Value);
+    (parts.collect(), String::new())
 }
 
 fn from_template(
@@ -85,23 +84,38 @@ pub(crate) fn fingerprint(
                 "a fingerprint expression can not leave by `?`; write the path in quotes: fingerprint = \"request.coupon?.code\"",
             ));
         }
-        return exprs
-            .into_iter()
-            .filter_map(|expr| Some(from_expr(expr, function?)))
-            .collect();
+        return unquoted(exprs, function);
     };
     let mut values = Vec::new();
     for path in text.value().split(',') {
-        let path = Path::parse(path).map_err(|reason| given.error(reason));
-        if let (Some(path), Some(function)) = (mistakes.keep(path), function) {
-            values.extend(from_path(path, text.span(), function, mistakes));
-        }
+        values.extend(path_at(given, path, text.span(), function, mistakes));
     }
     values
 }
 
+/// One path, written in the literal at `span`.
+pub(super) fn path_at(
+    given: &Given,
+    path: &str,
+    span: Span,
+    function: Option<&Function>,
+    mistakes: &mut Mistakes,
+) -> Option<Value> {
+    let path = Path::parse(path).map_err(|reason| given.error(reason));
+    let path = mistakes.keep(path)?;
+    from_path(path, span, function?, mistakes)
+}
+
+/// The expressions of a value without quotes.
+pub(super) fn unquoted(exprs: Vec<&Expr>, function: Option<&Function>) -> Vec<Value> {
+    exprs
+        .into_iter()
+        .filter_map(|expr| Some(from_expr(expr, function?)))
+        .collect()
+}
+
 /// The elements of a tuple at the top, or the expression alone.
-fn elements(expr: &Expr) -> Vec<&Expr> {
+pub(super) fn elements(expr: &Expr) -> Vec<&Expr> {
     match expr {
         Expr::Tuple(tuple) => tuple.elems.iter().collect(),
         Expr::Paren(inner) => elements(&inner.expr),
@@ -195,9 +209,9 @@ fn tries(expr: &Expr) -> bool {
 
 /// A key of literals and constants only is the same for every request. A small name that is not a
 /// member of something may be an argument or a function, or a wrong name, which rustc knows better.
-fn refuse_constant(given: &Given, mistakes: &mut Mistakes) {
+pub(super) fn refuse_constant(given: &Given, message: &str, mistakes: &mut Mistakes) {
     if !varies(given.value.to_token_stream()) {
-        mistakes.add(given.error("this key names no argument: every call would share one record"));
+        mistakes.add(given.error(message));
     }
 }
 

@@ -4,7 +4,7 @@ struct Request {
     order_no: String,
 }
 
-#[idempotent(prefix = "order:pay", key = "request.order_no", token = "token")]
+#[idempotent(prefix = "order:pay", key = "request.order_no", tx = tx)]
 async fn pay(request: Request) -> Result<String, Error> {
     Ok(request.order_no)
 }
