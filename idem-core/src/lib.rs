@@ -54,6 +54,8 @@ pub mod private;
 mod random;
 pub mod record;
 pub mod results;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub mod sql;
 pub mod states;
 pub mod store;
 pub mod token;

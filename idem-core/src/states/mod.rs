@@ -2,10 +2,32 @@
 //!
 //! [`States`] is an enum with a code for each state and the states that may come next, written
 //! once, in the type, and checked by the compiler. [`diagram`](States::diagram) draws it.
+//!
+//! With the feature of a database, `Transition` changes the state of a row because of an event, in
+//! your transaction, and knows the event when it is delivered again.
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod answer;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod change;
 mod diagram;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod error;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod names;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod statements;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod transition;
 
 use std::fmt::Debug;
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use self::answer::{Answer, Cause};
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use self::error::TransitionError;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub use self::transition::Transition;
 
 /// An enum of the states that a business object can be in. Derive it:
 ///

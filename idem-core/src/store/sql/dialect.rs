@@ -11,6 +11,7 @@ use super::row::{Address, Entry, Found, Row};
 use super::span::Span;
 use crate::error::StoreError;
 use crate::record::StoreTime;
+use crate::sql::driver::Trouble;
 use crate::store::Finding;
 
 /// A database, as the records need it.
@@ -70,4 +71,20 @@ pub(super) trait Dialect: sqlx::Database {
 
     /// What an error of this database means.
     fn class(error: &dyn DatabaseError) -> Class;
+}
+
+/// What an error asks of the caller, for statements that are not the store's own.
+pub(crate) trait Classes: sqlx::Database {
+    /// See [`Trouble`].
+    fn trouble(error: &sqlx::Error) -> Trouble;
+}
+
+impl<D: Dialect> Classes for D {
+    fn trouble(error: &sqlx::Error) -> Trouble {
+        match error.as_database_error().map(D::class) {
+            Some(Class::Conflict) => Trouble::Serialization,
+            Some(Class::Locked) => Trouble::Locked,
+            _ => Trouble::Other,
+        }
+    }
 }

@@ -60,6 +60,7 @@ mod sqlite;
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use self::dialect::Classes;
 use self::records::Records;
 use super::{Answered, Finding, Page, Scan, Store, StoreKey};
 use crate::error::StoreError;

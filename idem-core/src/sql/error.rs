@@ -1,0 +1,48 @@
+//! What a database's errors ask of the caller.
+
+use super::driver::{Driver, Trouble};
+
+/// A statement that failed. The driver's own error is kept, with all that it knows.
+///
+/// The transaction in which it was met has to be rolled back; then
+/// [`is_retryable`](Self::is_retryable) says whether the same one may do better.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqlError {
+    /// Transactions were in each other's way: a serialisation failure, a deadlock, a busy file.
+    /// Roll back, and run the whole transaction again.
+    #[error("transactions in conflict; roll back and run the transaction again")]
+    Serialization {
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// Somebody's transaction kept a row locked for longer than this one waits. Roll back, and run
+    /// the whole transaction again.
+    #[error("a row was locked for too long; roll back and run the transaction again")]
+    LockTimeout {
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// Anything else: a violated constraint, a table that is not there, no connection.
+    #[error("the statement failed")]
+    Database {
+        /// What the database or its driver said.
+        source: sqlx::Error,
+    },
+}
+
+impl SqlError {
+    pub(crate) fn of<DB: Driver>(source: sqlx::Error) -> Self {
+        match DB::trouble(&source) {
+            Trouble::Serialization => Self::Serialization { source },
+            Trouble::Locked => Self::LockTimeout { source },
+            Trouble::Other => Self::Database { source },
+        }
+    }
+
+    /// Whether the same transaction, run again from its begin, may do better.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Serialization { .. } | Self::LockTimeout { .. })
+    }
+}

@@ -1,0 +1,16 @@
+//! Help for statements of your own, in your own transactions: PostgreSQL, MySQL, MariaDB, SQLite.
+
+pub(crate) mod driver;
+mod error;
+
+pub use self::error::SqlError;
+
+/// A database that the helpers speak to: `sqlx::Postgres`, `sqlx::MySql` (MariaDB too) or
+/// `sqlx::Sqlite`, each with the feature of its name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no database that is switched on",
+    note = "switch on the feature `postgres`, `mysql` or `sqlite` of idem-core"
+)]
+pub trait Database: driver::Driver {}
+
+impl<DB: driver::Driver> Database for DB {}

@@ -1,0 +1,239 @@
+//! What a scene needs of a database.
+
+use std::future::Future;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use idem_core::sql::Database;
+use idem_core::states::{Answer, Transition, TransitionError};
+use idem_tests::mariadb::MariaDbServer;
+use idem_tests::postgres::PostgresServer;
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, Transaction};
+use tempfile::TempDir;
+
+use crate::transition::Order;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+impl Level {
+    fn sql(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "read committed",
+            Self::RepeatableRead => "repeatable read",
+            Self::Serializable => "serializable",
+        }
+    }
+}
+
+/// A database of its own, whose transactions have this isolation.
+pub(crate) struct Fresh<DB: sqlx::Database> {
+    pub(crate) pool: Pool<DB>,
+    pub(crate) level: Level,
+}
+
+impl<DB: sqlx::Database> Clone for Fresh<DB> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            level: self.level,
+        }
+    }
+}
+
+pub(crate) type Answered = Result<Answer<Order>, TransitionError>;
+
+/// What is asked of a transition.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) to: Order,
+    pub(crate) event: String,
+    pub(crate) expected: Option<i64>,
+}
+
+pub(crate) trait Bed: Database {
+    /// Whether a transaction that has read once is shut out of what others change afterwards: it
+    /// can only begin again.
+    const HAS_ONE_SNAPSHOT: fn(Level) -> bool;
+
+    /// Whether transactions of different rows are never in each other's way.
+    const KEEPS_ROWS_APART: fn(Level) -> bool;
+
+    /// Makes a session wait for locks only briefly.
+    const IMPATIENT: &str;
+
+    /// A text of up to 100 characters that is a key, with the database's default collation.
+    const TEXT: &str;
+
+    fn fresh(level: Level) -> impl Future<Output = Fresh<Self>> + Send;
+
+    fn execute(pool: &Pool<Self>, sql: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    fn begin(pool: &Pool<Self>) -> impl Future<Output = Transaction<'static, Self>> + Send;
+
+    fn commit(tx: Transaction<'static, Self>) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    fn within(
+        tx: &mut Transaction<'static, Self>,
+        sql: &str,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// Whole numbers of one row.
+    fn numbers(pool: &Pool<Self>, sql: &str) -> impl Future<Output = Vec<i64>> + Send;
+
+    fn apply(
+        orders: &Transition<Order>,
+        tx: &mut Transaction<'static, Self>,
+        id: i64,
+        ask: &Ask,
+    ) -> impl Future<Output = Answered> + Send;
+
+    fn apply_text(
+        orders: &Transition<Order>,
+        tx: &mut Transaction<'static, Self>,
+        id: &str,
+        ask: &Ask,
+    ) -> impl Future<Output = Answered> + Send;
+}
+
+macro_rules! bed {
+    ($database:ty, $fresh:path, $text:literal, $impatient:literal, $snapshot:expr, $apart:expr) => {
+        impl Bed for $database {
+            const KEEPS_ROWS_APART: fn(Level) -> bool = $apart;
+            const IMPATIENT: &str = $impatient;
+            const HAS_ONE_SNAPSHOT: fn(Level) -> bool = $snapshot;
+            const TEXT: &str = $text;
+
+            async fn fresh(level: Level) -> Fresh<Self> {
+                let pool = $fresh(level).await;
+                Fresh { pool, level }
+            }
+
+            async fn execute(pool: &Pool<Self>, sql: &str) -> sqlx::Result<()> {
+                let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+                sqlx::Executor::execute(pool, sql).await.map(drop)
+            }
+
+            async fn begin(pool: &Pool<Self>) -> Transaction<'static, Self> {
+                pool.begin().await.unwrap()
+            }
+
+            async fn commit(tx: Transaction<'static, Self>) -> sqlx::Result<()> {
+                tx.commit().await
+            }
+
+            async fn within(tx: &mut Transaction<'static, Self>, sql: &str) -> sqlx::Result<()> {
+                let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+                sql.execute(&mut **tx).await.map(drop)
+            }
+
+            async fn numbers(pool: &Pool<Self>, sql: &str) -> Vec<i64> {
+                use sqlx::Row;
+                let row = sqlx::query(AssertSqlSafe(sql.to_owned()));
+                let row = row.fetch_one(pool).await.unwrap();
+                (0..row.len()).map(|at| row.get(at)).collect()
+            }
+
+            async fn apply(
+                orders: &Transition<Order>,
+                tx: &mut Transaction<'static, Self>,
+                id: i64,
+                ask: &Ask,
+            ) -> Answered {
+                orders.apply(tx, id, ask.to, &ask.event, ask.expected).await
+            }
+
+            async fn apply_text(
+                orders: &Transition<Order>,
+                tx: &mut Transaction<'static, Self>,
+                id: &str,
+                ask: &Ask,
+            ) -> Answered {
+                orders.apply(tx, id, ask.to, &ask.event, ask.expected).await
+            }
+        }
+    };
+}
+
+bed! {
+    Postgres, postgres, "VARCHAR(100)", "SET lock_timeout = 100",
+    |level| level != Level::ReadCommitted,
+    |level| level != Level::Serializable
+}
+bed! {
+    MySql, mariadb, "VARCHAR(100)", "SET SESSION innodb_lock_wait_timeout = 1",
+    |_| false,
+    |level| level != Level::Serializable
+}
+bed! {
+    Sqlite, sqlite, "TEXT", "PRAGMA busy_timeout = 50",
+    |_| true,
+    |_| true
+}
+
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+fn name() -> String {
+    format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed))
+}
+
+async fn postgres(level: Level) -> Pool<Postgres> {
+    static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
+    let options = PgConnectOptions::from_str(&SERVER.url()).unwrap();
+    let admin = PgPoolOptions::new().max_connections(1);
+    let admin = admin.connect_with(options.clone()).await.unwrap();
+    let name = name();
+    let create = format!("CREATE DATABASE {name} TEMPLATE template0");
+    Postgres::execute(&admin, &create).await.unwrap();
+    let options = options
+        .database(&name)
+        .options([("default_transaction_isolation", level.sql())]);
+    let pool = PgPoolOptions::new().max_connections(8);
+    pool.connect_with(options).await.unwrap()
+}
+
+async fn mariadb(level: Level) -> Pool<MySql> {
+    static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
+    let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+    let admin = MySqlPoolOptions::new().max_connections(1);
+    let admin = admin.connect_with(options.clone()).await.unwrap();
+    let name = name();
+    MySql::execute(&admin, &format!("CREATE DATABASE {name}"))
+        .await
+        .unwrap();
+    let pool = MySqlPoolOptions::new().max_connections(8);
+    pool.after_connect(move |connection, _| {
+        Box::pin(async move {
+            let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql());
+            let set = sqlx::raw_sql(AssertSqlSafe(set));
+            set.execute(connection).await.map(drop)
+        })
+    })
+    .connect_with(options.database(&name))
+    .await
+    .unwrap()
+}
+
+/// The folder goes when the test's process does.
+async fn sqlite(_: Level) -> Pool<Sqlite> {
+    static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
+        tempfile::Builder::new()
+            .prefix("idem-sqlite-")
+            .tempdir()
+            .unwrap()
+    });
+    let options = SqliteConnectOptions::new()
+        .filename(FOLDER.path().join(name()))
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal);
+    let pool = SqlitePoolOptions::new().max_connections(8);
+    pool.connect_with(options).await.unwrap()
+}

@@ -1,0 +1,63 @@
+//! The schemes that stand on the caller's own tables: transitions and unique constraints, each
+//! scene on each database at each isolation.
+
+mod bed;
+mod transition;
+
+use bed::{Bed, Level};
+
+/// Tests out of scenes, which are functions of a database and an isolation.
+macro_rules! scenes {
+    ($database:ty, $level:expr, $module:ident: $($scene:ident)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $scene() {
+                crate::$module::$scene(<$database as crate::Bed>::fresh($level).await).await;
+            }
+        )*
+    };
+}
+
+macro_rules! all_scenes {
+    ($name:ident, $database:ty, $level:expr) => {
+        mod $name {
+            use crate::Level;
+
+            scenes! { $database, $level, transition:
+                each_case_has_its_answer
+                an_old_version_is_a_conflict_and_changes_nothing
+                a_redelivered_event_is_there_also_after_later_transitions
+                of_two_payments_one_is_applied_and_one_is_a_conflict
+                of_fifty_payments_one_is_applied
+                of_fifty_deliveries_one_is_applied
+                fifty_orders_are_paid_at_once
+                a_row_that_stays_locked_is_a_typed_error
+                a_transaction_that_read_before_gets_no_false_answer
+                every_answer_leaves_the_transaction_usable
+                a_rollback_loses_the_change_and_the_event
+                ids_that_collations_confuse_are_apart
+                tables_that_share_a_log_do_not_meet
+                names_are_quoted_and_checked
+                a_row_with_an_unknown_status_is_an_error
+                an_id_of_two_rows_is_an_error
+                two_migrations_at_once_make_one_log
+            }
+        }
+    };
+}
+
+mod postgres {
+    all_scenes! { read_committed, sqlx::Postgres, Level::ReadCommitted }
+    all_scenes! { repeatable_read, sqlx::Postgres, Level::RepeatableRead }
+    all_scenes! { serializable, sqlx::Postgres, Level::Serializable }
+}
+
+mod mariadb {
+    all_scenes! { read_committed, sqlx::MySql, Level::ReadCommitted }
+    all_scenes! { repeatable_read, sqlx::MySql, Level::RepeatableRead }
+    all_scenes! { serializable, sqlx::MySql, Level::Serializable }
+}
+
+mod sqlite {
+    all_scenes! { serializable, sqlx::Sqlite, Level::Serializable }
+}
