@@ -54,6 +54,7 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) grant: Grant,
+    in_transaction: bool,
     lease: Mutex<Lease>,
     stop: AtomicBool,
     lost: AtomicBool,
@@ -81,11 +82,36 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 impl Attempt {
     pub(crate) fn granted(
         core: Arc<Core>,
+        keys: (Key, StoreKey),
+        owner: Owner,
+        settings: Settings,
+        fingerprint: Option<Fingerprint>,
+        granted: (Grant, StoreTime, Instant),
+    ) -> Self {
+        Self::new(core, keys, owner, settings, fingerprint, granted, false)
+    }
+
+    /// An attempt whose record lives and dies with the transaction of its caller.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn in_transaction(
+        core: Arc<Core>,
+        keys: (Key, StoreKey),
+        owner: Owner,
+        settings: Settings,
+        fingerprint: Option<Fingerprint>,
+        granted: (Grant, StoreTime, Instant),
+    ) -> Self {
+        Self::new(core, keys, owner, settings, fingerprint, granted, true)
+    }
+
+    fn new(
+        core: Arc<Core>,
         (key, store_key): (Key, StoreKey),
         owner: Owner,
         settings: Settings,
         fingerprint: Option<Fingerprint>,
         (grant, answered, sent): (Grant, StoreTime, Instant),
+        in_transaction: bool,
     ) -> Self {
         let recovers = grant.doubt && settings.recover;
         let checkpoint = !settings.own_checkpoint || recovers;
@@ -97,6 +123,7 @@ impl Attempt {
             settings,
             fingerprint,
             grant,
+            in_transaction,
             lease: Mutex::new(Lease {
                 answered,
                 sent,
@@ -169,7 +196,8 @@ impl Attempt {
     }
 
     /// Marks that effects begin now. Call it once, before the first of them, in a function with
-    /// `checkpoint = true`; elsewhere it only asks whether the record is still owned.
+    /// `checkpoint = true`; elsewhere it only asks whether the record is still owned. In a
+    /// function with `tx` it does nothing: there effects and record are one transaction.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if the record is no longer this attempt's: leave without any effect.
@@ -178,6 +206,9 @@ impl Attempt {
     /// # Cancel safety
     /// Dropped, it leaves open whether the mark was set.
     pub async fn checkpoint(&self) -> Result<(), Error> {
+        if self.0.in_transaction {
+            return Ok(());
+        }
         let mut renew = self.renewal(true);
         let asked = self
             .0

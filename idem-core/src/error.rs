@@ -34,9 +34,11 @@ pub enum Error {
     InProgress {
         /// Which call was refused.
         context: Context,
-        /// How long the live attempt has been running, by the store's clock.
+        /// How long the live attempt has been running, by the store's clock. Zero where only the
+        /// lock of its transaction tells of it.
         running_for: Duration,
         /// What is left of its lease. By then it has ended, renewed it, or died; it may end sooner.
+        /// A second where only the lock of its transaction tells of it.
         retry_after: Duration,
     },
     /// The request was done before, and its result is not replayed (`on_duplicate = "reject"`).

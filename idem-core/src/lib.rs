@@ -59,6 +59,8 @@ pub mod sql;
 pub mod states;
 pub mod store;
 pub mod token;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub mod transaction;
 
 #[doc(inline)]
 pub use attempt::Attempt;

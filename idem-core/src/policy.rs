@@ -234,6 +234,11 @@ impl Policy {
         (!asks_for_none).then(|| self.error_on_store_error().error_on_missing_key())
     }
 
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) const fn forgets(&self) -> bool {
+        self.forget
+    }
+
     pub(crate) fn missing_key(&self, defaults: &Self) -> OnMissingKey {
         self.on_missing_key
             .or(defaults.on_missing_key)

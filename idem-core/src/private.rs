@@ -1,6 +1,8 @@
 //! What generated code calls. Not a public interface: it changes with the macro.
 
 mod bounds;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub mod transaction;
 
 pub use std::boxed::Box;
 use std::future::Future;
@@ -13,7 +15,7 @@ use crate::engine::run::{self, Admitted as Admission};
 use crate::error::{Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
-use crate::observe::{self, Outcome, observe};
+use crate::observe::{self, observe};
 use crate::token::{self, AsToken};
 
 pub use crate::engine::{Idempotency, Recovered, Site};
@@ -78,6 +80,13 @@ impl<T, E> Call<T, E> {
             },
         })
     }
+
+    /// Its engine, if it may be used under this prefix, and its fingerprint.
+    fn checked(&self) -> Result<(Idempotency, Option<Fingerprint>), Error> {
+        let engine = self.engine.clone().map_or_else(Idempotency::current, Ok)?;
+        engine.check_site(self.site)?;
+        Ok((engine, self.fingerprint.clone()?))
+    }
 }
 
 /// Whether the body may run.
@@ -114,21 +123,13 @@ pub async fn admit<T, E>(call: Call<T, E>, key: KeyBuilder) -> Admitted<T, E> {
 }
 
 async fn ask<T, E>(call: &Call<T, E>, key: Result<Key, Error>) -> Result<Admission, Result<T, E>> {
-    let checked = || {
-        let engine = call.engine.clone().map_or_else(Idempotency::current, Ok)?;
-        engine.check_site(call.site)?;
-        Ok((engine, call.fingerprint.clone()?))
-    };
-    match checked() {
+    match call.checked() {
         Ok((engine, fingerprint)) => {
             engine
                 .admit(call.target(key), call.policy, call.results, fingerprint)
                 .await
         }
-        Err(error) => {
-            observe::report(Outcome::Refused);
-            Err(Err(call.results.refuse(error)))
-        }
+        Err(error) => Err(Err(call.results.refused(error))),
     }
 }
 

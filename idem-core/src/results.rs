@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::codec::{Codec, CodecError, Json};
 use crate::error::Error;
+use crate::observe::{self, Outcome};
 use crate::policy::OnError;
 
 /// How the results of one function travel.
@@ -149,6 +150,18 @@ impl<T, E> Results<T, E> {
     /// that the bound is asked for once, where the types are written.
     pub(crate) fn refuse(&self, error: Error) -> E {
         (self.refuse)(error)
+    }
+
+    /// [`refuse`](Self::refuse), also told to whoever observes.
+    pub(crate) fn refused(&self, error: Error) -> E {
+        observe::report(Outcome::Refused);
+        self.refuse(error)
+    }
+
+    /// Whether an error may have to be stored.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn keeps_errors(&self) -> bool {
+        self.errors.is_some()
     }
 
     pub(crate) fn encode(&self, value: &T) -> Option<Result<Bytes, CodecError>> {

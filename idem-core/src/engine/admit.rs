@@ -1,5 +1,6 @@
 //! Admission: claim, decide, perhaps wait and claim again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,11 @@ use crate::driver;
 use crate::error::{Context, Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
+use crate::observe::{self, Outcome as Observed};
 use crate::policy::{OnStoreError, Settings};
 use crate::random;
 use crate::record::{Claim, Owner, StoreTime, Subject};
+use crate::results::Results;
 use crate::store::StoreKey;
 
 /// A request that asks to run.
@@ -155,8 +158,31 @@ impl Request<'_> {
             && !waited
     }
 
-    fn refuse(&self, refusal: Refusal) -> Error {
+    pub(crate) fn refuse(&self, refusal: Refusal) -> Error {
         refusal.into_error(self.context())
+    }
+
+    /// The caller's answer where a stored one was found, and could be read or not.
+    pub(crate) fn replay<T, E>(
+        &self,
+        results: Results<T, E>,
+        decoded: Result<Result<T, E>, Cow<'static, str>>,
+        waited: bool,
+    ) -> Result<T, E> {
+        match decoded {
+            Ok(result) => {
+                observe::report(if waited {
+                    Observed::Waited
+                } else {
+                    Observed::Replayed
+                });
+                result
+            }
+            Err(reason) => Err(results.refused(Error::ResultUnavailable {
+                context: self.context(),
+                reason,
+            })),
+        }
     }
 
     pub(crate) fn context(&self) -> Context {

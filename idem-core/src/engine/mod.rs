@@ -6,13 +6,13 @@
 //! outlives a call runs on the driver, one thread of the process. No concrete store is named here
 //! but where an engine is made; no store knows a policy.
 
-mod admit;
+pub(crate) mod admit;
 mod afterwards;
 pub(crate) mod ask;
 mod builder;
 mod clock;
 pub(crate) mod core;
-mod decide;
+pub(crate) mod decide;
 mod guard;
 mod heartbeat;
 mod operate;
@@ -264,54 +264,48 @@ impl Idempotency {
         results: Results<T, E>,
         fingerprint: Option<Fingerprint>,
     ) -> Result<Admitted, Result<T, E>> {
-        let core = &self.core;
-        let refused = |error: Error| {
-            observe::report(Outcome::Refused);
-            Err(results.refuse(error))
+        let request = match self.request(target, policy, fingerprint) {
+            Ok(Some(request)) => request,
+            Ok(None) => return Ok(Admitted::Keyless),
+            Err(error) => return Err(Err(results.refused(error))),
         };
+        match request.admit().await {
+            Ok(Admission::Run(guard)) => Ok(Admitted::Guarded(guard)),
+            Ok(Admission::Unguarded(guard)) => Ok(Admitted::Unguarded(guard)),
+            Ok(Admission::Replay { result, waited }) => {
+                Err(request.replay(results, results.decode(&result).map(Ok), waited))
+            }
+            Ok(Admission::ReplayError { error, waited }) => {
+                Err(request.replay(results, results.decode_error(&error).map(Err), waited))
+            }
+            Err(error) => Err(Err(results.refused(error))),
+        }
+    }
+
+    /// The request with nothing left open; `None` if it has no key and may run without.
+    pub(crate) fn request(
+        &self,
+        target: Result<Target, Error>,
+        policy: Policy,
+        fingerprint: Option<Fingerprint>,
+    ) -> Result<Option<Request<'_>>, Error> {
+        let core = &self.core;
         let Target { key, subject } = match target {
             Ok(target) => target,
             Err(Error::MissingKey { .. })
                 if policy.missing_key(&core.defaults) == OnMissingKey::Run =>
             {
-                return Ok(Admitted::Keyless);
+                return Ok(None);
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(error),
         };
-        let settings = match policy.settings(&core.defaults, &core.times) {
-            Ok(settings) => settings,
-            Err(error) => return Err(refused(error)),
-        };
-        let request = Request {
+        Ok(Some(Request {
             core,
             key: if core.hash_keys { key.hashed() } else { key },
             subject,
             fingerprint,
-            settings,
-        };
-        let (decoded, waited) = match request.admit().await {
-            Ok(Admission::Run(guard)) => return Ok(Admitted::Guarded(guard)),
-            Ok(Admission::Unguarded(guard)) => return Ok(Admitted::Unguarded(guard)),
-            Ok(Admission::Replay { result, waited }) => (results.decode(&result).map(Ok), waited),
-            Ok(Admission::ReplayError { error, waited }) => {
-                (results.decode_error(&error).map(Err), waited)
-            }
-            Err(error) => return Err(refused(error)),
-        };
-        Err(match decoded {
-            Ok(result) => {
-                observe::report(if waited {
-                    Outcome::Waited
-                } else {
-                    Outcome::Replayed
-                });
-                result
-            }
-            Err(reason) => refused(Error::ResultUnavailable {
-                context: request.context(),
-                reason,
-            }),
-        })
+            settings: policy.settings(&core.defaults, &core.times)?,
+        }))
     }
 
     /// Refuses a second function with the prefix of a first.

@@ -178,7 +178,7 @@ async fn run<F: Future>(guard: &mut AttemptGuard, mut body: Pin<Box<F>>) -> Ende
 }
 
 /// How the record is to end after this result.
-fn outcome_of<T, E>(
+pub(crate) fn outcome_of<T, E>(
     result: &Result<T, E>,
     results: Results<T, E>,
     core: &Core,
@@ -225,7 +225,7 @@ fn storable(
 }
 
 /// What the caller gets for a body that returned `value`.
-fn after_success<T, E>(
+pub(crate) fn after_success<T, E>(
     attempt: &Attempt,
     results: Results<T, E>,
     value: T,

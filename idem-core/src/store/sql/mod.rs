@@ -52,10 +52,11 @@ mod pools;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod records;
-mod row;
+pub(crate) mod row;
 mod span;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+pub(crate) mod within;
 
 use std::fmt;
 use std::time::Duration;

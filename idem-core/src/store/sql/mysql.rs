@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
-use sqlx::{MySql, Pool, QueryBuilder};
+use sqlx::{MySql, MySqlConnection, Pool, QueryBuilder};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -33,7 +33,7 @@ macro_rules! clock {
     };
 }
 
-const FIND: &str = concat!(
+pub(super) const FIND: &str = concat!(
     "SELECT clock.micros, ",
     columns!(),
     " FROM (SELECT ",
@@ -126,12 +126,7 @@ impl Dialect for MySql {
         after: Option<&Row>,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        let query = match after {
-            None => sqlx::query(DELETE),
-            Some(row) => bind_row!(sqlx::query(UPDATE), row).bind(micros(now)),
-        };
-        let query = query.bind(&at.hash[..]);
-        query.execute(held.connection()?).await?;
+        put(held.connection()?, at, after, now).await?;
         // The row is locked.
         Ok(true)
     }
@@ -260,13 +255,28 @@ impl Dialect for MySql {
     }
 }
 
+/// Writes `after` into the row, which is there and locked.
+pub(super) async fn put(
+    connection: &mut MySqlConnection,
+    at: &Address,
+    after: Option<&Row>,
+    now: StoreTime,
+) -> sqlx::Result<()> {
+    let query = match after {
+        None => sqlx::query(DELETE),
+        Some(row) => bind_row!(sqlx::query(UPDATE), row).bind(micros(now)),
+    };
+    query.bind(&at.hash[..]).execute(connection).await?;
+    Ok(())
+}
+
 /// The server counts in whole seconds.
 fn begin(patience: Duration) -> String {
     format!(begin!(), seconds = patience.as_secs().max(1))
 }
 
 /// Either way the row is there afterwards, and locked; of what stands in it nothing changes.
-fn insert_or_lock(at: &Address) -> String {
+pub(super) fn insert_or_lock(at: &Address) -> String {
     format!(
         "INSERT INTO idempotent_record (key_hash, business_type, business_key, request_id, \
          status, fence, attempt, checkpoint, expire_at, record, create_time, update_time) \
@@ -278,7 +288,7 @@ fn insert_or_lock(at: &Address) -> String {
     )
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let mut hex = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         // Writing to a string can not fail.

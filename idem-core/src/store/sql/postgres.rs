@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::{Pool, Postgres};
+use sqlx::{PgConnection, Pool, Postgres};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -32,7 +32,7 @@ macro_rules! clock {
     };
 }
 
-const FIND: &str = concat!(
+pub(super) const FIND: &str = concat!(
     "SELECT clock.now, ",
     columns!(),
     " FROM (SELECT ",
@@ -110,27 +110,7 @@ impl Dialect for Postgres {
         after: Option<&Row>,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        let query = match (before, after) {
-            (None, None) => return Ok(true),
-            (Some(before), None) => sqlx::query_scalar(DELETE)
-                .bind(&at.hash[..])
-                .bind(&*before.record)
-                .bind(before.expire_at)
-                .bind(before.response_data.as_deref()),
-            (Some(before), Some(row)) => bind_row!(sqlx::query_scalar(UPDATE), row)
-                .bind(micros(now))
-                .bind(&at.hash[..])
-                .bind(&*before.record)
-                .bind(before.expire_at)
-                .bind(before.response_data.as_deref()),
-            (None, Some(row)) => bind_row!(sqlx::query_scalar(INSERT), row)
-                .bind(&at.hash[..])
-                .bind(&*at.business_type)
-                .bind(&*at.business_key)
-                .bind(micros(now)),
-        };
-        let written: Option<bool> = query.fetch_optional(held.connection()?).await?;
-        Ok(written.is_some())
+        put(held.connection()?, at, before, after, now).await
     }
 
     async fn commit(held: Self::Held) -> sqlx::Result<()> {
@@ -208,21 +188,65 @@ impl Dialect for Postgres {
     }
 }
 
+/// Writes `after` in place of `before`, if that still stands there.
+pub(super) async fn put(
+    connection: &mut PgConnection,
+    at: &Address,
+    before: Option<&Row>,
+    after: Option<&Row>,
+    now: StoreTime,
+) -> sqlx::Result<bool> {
+    let query = match (before, after) {
+        (None, None) => return Ok(true),
+        (Some(before), None) => sqlx::query_scalar(DELETE)
+            .bind(&at.hash[..])
+            .bind(&*before.record)
+            .bind(before.expire_at)
+            .bind(before.response_data.as_deref()),
+        (Some(before), Some(row)) => bind_row!(sqlx::query_scalar(UPDATE), row)
+            .bind(micros(now))
+            .bind(&at.hash[..])
+            .bind(&*before.record)
+            .bind(before.expire_at)
+            .bind(before.response_data.as_deref()),
+        (None, Some(row)) => bind_row!(sqlx::query_scalar(INSERT), row)
+            .bind(&at.hash[..])
+            .bind(&*at.business_type)
+            .bind(&*at.business_key)
+            .bind(micros(now)),
+    };
+    let written: Option<bool> = query.fetch_optional(connection).await?;
+    Ok(written.is_some())
+}
+
 /// One message that begins a transaction and waits for the key. `SET LOCAL` ends with it.
 fn begin(hash: &[u8; 32], patience: Duration) -> String {
-    let advisory = hash.first_chunk().copied().map_or(0, i64::from_be_bytes);
-    let mut hex = String::with_capacity(2 * hash.len());
-    for byte in hash {
-        // Writing to a string can not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
          SET LOCAL lock_timeout = {}; \
-         SELECT pg_advisory_xact_lock({advisory}); \
-         SELECT 1 FROM idempotent_record WHERE key_hash = '\\x{hex}' FOR UPDATE",
-        patience.as_millis().max(1)
+         SELECT pg_advisory_xact_lock({}); \
+         SELECT 1 FROM idempotent_record WHERE key_hash = {} FOR UPDATE",
+        patience.as_millis().max(1),
+        advisory(hash),
+        literal(hash)
     )
+}
+
+/// The number of the advisory lock of a key.
+pub(super) fn advisory(hash: &[u8; 32]) -> i64 {
+    hash.first_chunk().copied().map_or(0, i64::from_be_bytes)
+}
+
+/// A key as it is written in a statement.
+pub(super) fn literal(hash: &[u8; 32]) -> String {
+    let mut literal = String::with_capacity(2 * hash.len() + 4);
+    literal.push_str("'\\x");
+    for byte in hash {
+        // Writing to a string can not fail.
+        let _ = write!(literal, "{byte:02x}");
+    }
+    literal.push('\'');
+    literal
 }
 
 async fn tables(held: &mut Held<Postgres>) -> sqlx::Result<Tables> {

@@ -8,7 +8,7 @@ use crate::store::StoreKey;
 
 /// Where a record stands in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub struct Address {
     /// SHA-256 of the whole key text: what tells keys apart, whatever a collation thinks of them.
     pub(super) hash: [u8; 32],
     /// `namespace:prefix`.
@@ -18,7 +18,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn of(key: &StoreKey) -> Self {
+    pub(crate) fn of(key: &StoreKey) -> Self {
         Self {
             hash: Sha256::digest(key.as_str()).into(),
             business_type: format!("{}:{}", key.namespace(), key.prefix()),
@@ -29,7 +29,7 @@ impl Address {
 
 /// The columns of a row that its record decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub struct Row {
     pub(super) request_id: Vec<u8>,
     pub(super) status: i16,
     pub(super) fence: i64,
@@ -44,7 +44,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         let (status, payload) = format::status_and_payload(&record.state);
         let mut bytes = format::encode(record);
         bytes.truncate(bytes.len() - payload.map_or(0, Bytes::len));
@@ -177,13 +177,13 @@ impl From<Listed> for Entry {
 
 /// What a statement found at a key, and when.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub(super) now: StoreTime,
-    pub(super) row: Option<Row>,
+pub struct Found {
+    pub(crate) now: StoreTime,
+    pub(crate) row: Option<Row>,
 }
 
 impl Found {
-    pub(super) fn slot(&self) -> Slot {
+    pub(crate) fn slot(&self) -> Slot {
         let row = self.row.as_ref();
         row.map_or(Slot::Absent, |row| row.slot(self.now))
     }

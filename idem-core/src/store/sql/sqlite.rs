@@ -11,7 +11,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
-use sqlx::{Pool, Sqlite, Transaction};
+use sqlx::{Pool, Sqlite, SqliteConnection, Transaction};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -72,12 +72,8 @@ impl Dialect for Sqlite {
     /// How long others are waited for is the pool's `busy_timeout`.
     async fn lock(pool: &Pool<Self>, at: &Address, _: Duration) -> sqlx::Result<(Held, Found)> {
         let mut held = pool.begin_with("BEGIN IMMEDIATE").await?;
-        let columns = sqlx::query_as::<_, Columns>(FIND)
-            .bind(micros(clock()))
-            .bind(&at.hash[..])
-            .fetch_one(&mut *held)
-            .await?;
-        Ok((held, columns.into()))
+        let found = find(&mut held, at).await?;
+        Ok((held, found))
     }
 
     async fn put(
@@ -87,19 +83,7 @@ impl Dialect for Sqlite {
         after: Option<&Row>,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        let query = match (before, after) {
-            (None, None) => return Ok(true),
-            (Some(_), None) => sqlx::query(DELETE).bind(&at.hash[..]),
-            (Some(_), Some(row)) => bind_row!(sqlx::query(UPDATE), row)
-                .bind(&at.hash[..])
-                .bind(micros(now)),
-            (None, Some(row)) => bind_row!(sqlx::query(INSERT), row)
-                .bind(&at.hash[..])
-                .bind(&*at.business_type)
-                .bind(&*at.business_key)
-                .bind(micros(now)),
-        };
-        query.execute(&mut **held).await?;
+        put(held, at, before, after, now).await?;
         // Nobody else writes to the file meanwhile.
         Ok(true)
     }
@@ -113,13 +97,7 @@ impl Dialect for Sqlite {
     }
 
     async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
-        let mut connection = pool.acquire().await?;
-        let columns = sqlx::query_as::<_, Columns>(FIND)
-            .bind(micros(clock()))
-            .bind(&at.hash[..])
-            .fetch_one(&mut *connection)
-            .await?;
-        Ok(columns.into())
+        find(&mut *pool.acquire().await?, at).await
     }
 
     async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
@@ -192,6 +170,40 @@ impl Dialect for Sqlite {
             _ => Class::Protocol,
         }
     }
+}
+
+/// Reads a key.
+pub(super) async fn find(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<Found> {
+    let columns = sqlx::query_as::<_, Columns>(FIND)
+        .bind(micros(clock()))
+        .bind(&at.hash[..])
+        .fetch_one(connection)
+        .await?;
+    Ok(columns.into())
+}
+
+/// Writes `after` in place of `before`, while nobody else can write.
+pub(super) async fn put(
+    connection: &mut SqliteConnection,
+    at: &Address,
+    before: Option<&Row>,
+    after: Option<&Row>,
+    now: StoreTime,
+) -> sqlx::Result<()> {
+    let query = match (before, after) {
+        (None, None) => return Ok(()),
+        (Some(_), None) => sqlx::query(DELETE).bind(&at.hash[..]),
+        (Some(_), Some(row)) => bind_row!(sqlx::query(UPDATE), row)
+            .bind(&at.hash[..])
+            .bind(micros(now)),
+        (None, Some(row)) => bind_row!(sqlx::query(INSERT), row)
+            .bind(&at.hash[..])
+            .bind(&*at.business_type)
+            .bind(&*at.business_key)
+            .bind(micros(now)),
+    };
+    query.execute(connection).await?;
+    Ok(())
 }
 
 /// A clock before 1970 stands at the epoch.

@@ -1,0 +1,109 @@
+//! PostgreSQL: an advisory lock of the transaction on the key's hash, the one that the store's own
+//! calls take, so that both exclude each other. It costs no write, and an attempt to get it never
+//! fails the transaction.
+//!
+//! At READ COMMITTED each statement of a message sees what was committed before it, so the read
+//! behind the lock sees what its last holder wrote. At higher levels a transaction goes on seeing
+//! what it saw first; there the write finds out, and fails with 40001.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Row as _};
+
+use super::super::dialect::Dialect;
+use super::super::fault::{Class, Fault};
+use super::super::postgres::{FIND, advisory, literal, put};
+use super::super::row::{Address, Columns, Found, Row};
+use super::{Entered, Hold, Within};
+use crate::error::StoreError;
+use crate::record::StoreTime;
+
+impl Within for Postgres {
+    async fn enter(
+        connection: &mut PgConnection,
+        at: &Address,
+        patience: Duration,
+    ) -> sqlx::Result<Entered> {
+        let message = if patience.is_zero() {
+            ask(at)
+        } else {
+            wait(at, patience)
+        };
+        let rows = sqlx::raw_sql(AssertSqlSafe(message))
+            .fetch_all(connection)
+            .await?;
+        let [.., lock, found] = &*rows else {
+            return Err(sqlx::Error::RowNotFound);
+        };
+        Ok(Entered {
+            found: Columns::from_row(found)?.into(),
+            hold: hold(lock)?,
+        })
+    }
+
+    async fn write(
+        connection: &mut PgConnection,
+        at: &Address,
+        before: Option<&Row>,
+        after: &Row,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        put(connection, at, before, Some(after), now).await
+    }
+
+    async fn read(connection: &mut PgConnection, at: &Address) -> sqlx::Result<Found> {
+        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
+        Ok(find.fetch_one(connection).await?.into())
+    }
+
+    async fn run(connection: &mut PgConnection, statement: &'static str) -> sqlx::Result<()> {
+        sqlx::raw_sql(statement).execute(connection).await?;
+        Ok(())
+    }
+
+    fn is_locked(error: &sqlx::Error) -> bool {
+        matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)
+    }
+
+    fn fault(error: sqlx::Error) -> StoreError {
+        Fault::new(error, Self::class).before_commit().into()
+    }
+}
+
+/// Lock if it is free, and read: one message.
+fn ask(at: &Address) -> String {
+    format!(
+        "SELECT pg_try_advisory_xact_lock({}), current_setting('transaction_isolation'); {}",
+        advisory(&at.hash),
+        find(at)
+    )
+}
+
+/// Wait for the lock, and read. The transaction's own patience is put aside, and back; if the
+/// message fails in between, by the savepoint around it.
+fn wait(at: &Address, patience: Duration) -> String {
+    format!(
+        "SELECT set_config('idem.patience', current_setting('lock_timeout'), true); \
+         SET LOCAL lock_timeout = {}; \
+         SELECT pg_advisory_xact_lock({}); \
+         SELECT set_config('lock_timeout', current_setting('idem.patience'), true); \
+         SELECT true, current_setting('transaction_isolation'); {}",
+        patience.as_millis().max(1),
+        advisory(&at.hash),
+        find(at)
+    )
+}
+
+fn find(at: &Address) -> String {
+    FIND.replace("$1", &literal(&at.hash))
+}
+
+fn hold(lock: &PgRow) -> sqlx::Result<Hold> {
+    let (is_held, isolation): (bool, &str) = (lock.try_get(0)?, lock.try_get(1)?);
+    Ok(match isolation {
+        _ if !is_held => Hold::Elsewhere,
+        "read committed" | "read uncommitted" => Hold::Firm,
+        _ => Hold::FirmAfterAWrite,
+    })
+}

@@ -1,0 +1,210 @@
+//! Taking a key in the caller's transaction.
+
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, Transaction};
+
+use super::Database;
+use super::run::{Held, Run};
+use crate::attempt::Attempt;
+use crate::driver;
+use crate::engine::Idempotency;
+use crate::engine::Target;
+use crate::engine::admit::Request;
+use crate::engine::core::BusyToken;
+use crate::engine::decide::{Decision, Refusal, decide};
+use crate::error::{Error, StoreError, StoreErrorKind};
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::policy::{Policy, Settings};
+use crate::random;
+use crate::record::{self, Claim, ClaimReply, Owner, Slot};
+use crate::results::Results;
+use crate::store::StoreKey;
+use crate::store::sql::row::{Address, Row};
+use crate::store::sql::within::{Entered, Hold, MARK};
+
+/// Asks whether the body may run; then the savepoint is for it. `Err` is the caller's answer if
+/// not, and the savepoint is taken back.
+pub(crate) async fn admit<'t, T, E, D: Database>(
+    idem: &Idempotency,
+    key: Result<Key, Error>,
+    policy: Policy,
+    results: Results<T, E>,
+    fingerprint: Option<Fingerprint>,
+    connection: &'t mut D::Connection,
+) -> Result<(Run, Transaction<'t, D>), Result<T, E>> {
+    let refused = |error| Err(results.refused(error));
+    let request = idem
+        .request(key.map(Target::from), policy, fingerprint)
+        .map_err(refused)?;
+    let begun = connection.begin().await;
+    let mut savepoint = begun.map_err(|error| refused(D::fault(error).into()))?;
+    let Some(request) = request else {
+        return Ok((Run::without_key(), savepoint));
+    };
+    let mut asking = Asking::new(&request);
+    match asking.ask::<D>(&mut savepoint).await {
+        Ok(Answer::Run(held)) => {
+            if results.keeps_errors() {
+                let marked = D::run(&mut savepoint, MARK).await;
+                marked.map_err(|error| refused(D::fault(error).into()))?;
+            }
+            Ok((Run::of(*held), savepoint))
+        }
+        Ok(Answer::Stored(Decision::Replay(result))) => {
+            let decoded = results.decode(&result).map(Ok);
+            Err(request.replay(results, decoded, asking.waited()))
+        }
+        Ok(Answer::Stored(Decision::ReplayError(error))) => {
+            let decoded = results.decode_error(&error).map(Err);
+            Err(request.replay(results, decoded, asking.waited()))
+        }
+        Ok(Answer::Stored(Decision::Refuse(refusal))) => Err(refused(request.refuse(refusal))),
+        // A record that changed while its key was held.
+        Ok(Answer::Stored(_)) => Err(refused(changed().into())),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// What the record, and the lock on its key, answer.
+enum Answer {
+    Run(Box<Held>),
+    Stored(Decision),
+}
+
+/// A request that asks for its key.
+struct Asking<'a> {
+    request: &'a Request<'a>,
+    key: StoreKey,
+    at: Address,
+    /// Until when somebody else's transaction is waited for.
+    until: Option<Instant>,
+    patience: Duration,
+}
+
+impl<'a> Asking<'a> {
+    fn new(request: &'a Request<'a>) -> Self {
+        let key = StoreKey::within(&request.core.namespace, &request.key);
+        Self {
+            at: Address::of(&key),
+            key,
+            until: request.settings.wait.map(driver::moment_in),
+            patience: Duration::ZERO,
+            request,
+        }
+    }
+
+    fn waited(&self) -> bool {
+        !self.patience.is_zero()
+    }
+
+    /// First without patience: where the answer is known already, nobody needs to wait.
+    async fn ask<D: Database>(&mut self, connection: &mut D::Connection) -> Result<Answer, Error> {
+        loop {
+            match D::enter(connection, &self.at, self.patience).await {
+                Ok(entered) => {
+                    if let Some(answer) = self.judge::<D>(connection, entered).await? {
+                        return Ok(answer);
+                    }
+                }
+                Err(error) if D::is_locked(&error) => {}
+                Err(error) => return Err(D::fault(error).into()),
+            }
+            if !self.is_patient() {
+                return Ok(Answer::Stored(Decision::Refuse(in_a_transaction())));
+            }
+        }
+    }
+
+    /// Whether to ask once more, for as long as is left.
+    fn is_patient(&mut self) -> bool {
+        if self.waited() {
+            return false;
+        }
+        let left = self
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        self.patience = left.unwrap_or_default();
+        self.waited()
+    }
+
+    /// `None` if the record would let the body run, and somebody else's transaction has the key.
+    async fn judge<D: Database>(
+        &self,
+        connection: &mut D::Connection,
+        Entered { found, hold }: Entered,
+    ) -> Result<Option<Answer>, Error> {
+        let (heard, now) = (Instant::now(), found.now);
+        let settings = self.settings();
+        let claim = Claim {
+            owner: Owner::from_bytes(random::bits()?),
+            terms: settings.terms,
+            fingerprint: self.request.fingerprint,
+            policy: settings.on_abandoned,
+            checkpoint: true,
+            token: None,
+            recover: false,
+            wait: false,
+            not_after: now.after(settings.terms.limit),
+        };
+        let (slot, reply) = record::claim(found.slot(), &claim, now);
+        if hold == Hold::Elsewhere && matches!(reply, ClaimReply::Claimed(_)) {
+            return Ok(None);
+        }
+        let (grant, record) = match (decide(reply, now, &settings), &slot) {
+            (Decision::Run(grant), Slot::Record(record)) => (grant, record),
+            (decision, _) => return Ok(Some(Answer::Stored(decision))),
+        };
+        let mut before = found.row;
+        if hold == Hold::FirmAfterAWrite {
+            let row = Row::of(record);
+            let written = D::write(connection, &self.at, before.as_ref(), &row, now).await;
+            if !written.map_err(D::fault)? {
+                return Err(changed().into());
+            }
+            before = Some(row);
+        }
+        let attempt = Attempt::in_transaction(
+            self.request.core.clone(),
+            (self.request.key.clone(), self.key.clone()),
+            claim.owner,
+            settings,
+            self.request.fingerprint,
+            (grant, now, heard),
+        );
+        Ok(Some(Answer::Run(Box::new(Held {
+            attempt,
+            at: self.at.clone(),
+            before,
+            slot,
+            now,
+            heard,
+            _busy: BusyToken::new(self.request.core),
+        }))))
+    }
+
+    /// Nobody waits for an attempt in lease mode here: the transaction would be open all the while.
+    fn settings(&self) -> Settings {
+        Settings {
+            wait: None,
+            ..self.request.settings
+        }
+    }
+}
+
+/// All that is known of somebody else's transaction.
+fn in_a_transaction() -> Refusal {
+    Refusal::InProgress {
+        running_for: Duration::ZERO,
+        retry_after: Duration::from_secs(1),
+    }
+}
+
+fn changed() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Refused,
+        "sql: the record changed while its key was held; begin a new transaction",
+    )
+    .before_sending()
+}

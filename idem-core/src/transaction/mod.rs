@@ -1,0 +1,150 @@
+//! Transaction mode: effect and record commit together.
+//!
+//! `#[idempotent(…, tx = tx)]`, or [`Idempotency::run_in`] in programs, guards a body that writes
+//! through a transaction of its caller. The record is written into the same transaction, in the
+//! table of the SQL stores ([`migrate`](crate::store::sql)), once and with its result: commit keeps
+//! both, rollback loses both, and no crash parts them. The engine gives the namespace, the defaults
+//! and the limits; its store is not asked and may be another.
+//!
+//! The body runs in a savepoint, which it gets as its transaction. Whatever else than success ends
+//! it (an error, a panic, a drop by a time-out around the call), its effects are taken back and no
+//! record stays, also if the caller commits. Only an error that is to be replayed is recorded.
+//!
+//! # Examples
+//! ```
+//! # #[cfg(feature = "sqlite")]
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Failure> {
+//! # type Failure = Box<dyn std::error::Error + Send + Sync>;
+//! # use sqlx::sqlite::SqlitePoolOptions;
+//! use idem_core::{Idempotency, Key, Policy, store::SqliteStore};
+//!
+//! # let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+//! let store = SqliteStore::new(pool.clone());
+//! store.migrate().await?;
+//! sqlx::raw_sql("CREATE TABLE payment (order_no TEXT)").execute(&pool).await?;
+//! let idem = Idempotency::builder(store).build()?;
+//!
+//! for _ in 0..2 {
+//!     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+//!     let key = Key::new("order:pay", "A-1")?;
+//!     let paid: Result<String, Failure> = idem
+//!         .run_in(&mut tx, key, Policy::new(), async |tx| {
+//!             sqlx::query("INSERT INTO payment VALUES ('A-1')").execute(&mut **tx).await?;
+//!             Ok("paid".to_owned())
+//!         })
+//!         .await;
+//!     assert_eq!(paid?, "paid"); // the second time from the record
+//!     tx.commit().await?;
+//! }
+//! let payments: i64 = sqlx::query_scalar("SELECT count(*) FROM payment").fetch_one(&pool).await?;
+//! assert_eq!(payments, 1);
+//! # Ok(()) }
+//! # #[cfg(not(feature = "sqlite"))] fn main() {}
+//! ```
+//!
+//! # Concurrent calls on the same key
+//! The key is the first call's until its caller ends the transaction. Others get
+//! [`Error::InProgress`], on PostgreSQL at once, on MySQL within a second, or wait for that end
+//! with `in_progress = "wait"`; on MySQL in whole seconds. On SQLite a write transaction has the
+//! whole file, and the connection's `busy_timeout` says how long others wait for it. Calls on other
+//! keys do not wait. A call in lease mode on the same table is excluded just as well.
+//!
+//! # Isolation
+//! PostgreSQL at READ COMMITTED is the cheapest. At a higher level a transaction that began before
+//! another one finished the same request can not see that, and is told so by 40001, before the body
+//! runs: roll back, and try again in a new transaction. On MySQL every level will do. On SQLite
+//! begin by `begin_with("BEGIN IMMEDIATE")`: a transaction that read before it wrote can find that
+//! it is too late to write.
+//!
+//! # Errors
+//! Deadlocks, serialisation failures and a busy file are [`Error::Store`], retryable in a new
+//! transaction; the error of sqlx, with its SQLSTATE, is the [`StoreError`](crate::StoreError)'s
+//! source. A deadlock on MySQL has rolled back the whole transaction, not only the savepoint.
+
+mod admit;
+mod run;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::Transaction;
+
+pub(crate) use self::admit::admit;
+pub(crate) use self::run::Run;
+use crate::engine::Idempotency;
+use crate::error::Error;
+use crate::fingerprint::Fingerprint;
+use crate::key::Key;
+use crate::policy::{Policy, invalid};
+use crate::results::Results;
+use crate::store::sql::within::Within;
+
+/// A database that transaction mode knows: PostgreSQL, MySQL (and MariaDB), SQLite. It can not be
+/// implemented elsewhere.
+pub trait Database: Within {}
+
+impl<D: Within> Database for D {}
+
+impl Idempotency {
+    /// Runs `body` once for `key` in the transaction `tx`, in which the record is kept, too: the
+    /// form for programs of `tx = …`. See [`transaction`](self).
+    ///
+    /// # Errors
+    /// What the body returns, and [`Error`] as `E` wherever the guard does not let it run or its
+    /// record can not be written. In any of these nothing of the body is left in `tx`.
+    ///
+    /// # Cancel safety
+    /// Dropped at any moment, the effects of the body are taken back before the next statement of
+    /// `tx`.
+    ///
+    /// # Concurrent calls on the same key
+    /// See [`transaction`](self).
+    pub async fn run_in<T, E, D>(
+        &self,
+        tx: &mut Transaction<'_, D>,
+        key: Key,
+        policy: Policy,
+        body: impl AsyncFnOnce(&mut Transaction<'_, D>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<Error>,
+        D: Database,
+    {
+        self.run_in_with(tx, key, policy, Results::stored(), None, body)
+            .await
+    }
+
+    /// [`run_in`](Self::run_in) with a say in how results travel, and a hash of the payload that
+    /// has to be equal for one key.
+    ///
+    /// # Errors
+    /// As for [`run_in`](Self::run_in).
+    pub async fn run_in_with<T, E, D>(
+        &self,
+        tx: &mut Transaction<'_, D>,
+        key: Key,
+        policy: Policy,
+        results: Results<T, E>,
+        fingerprint: Option<Fingerprint>,
+        body: impl AsyncFnOnce(&mut Transaction<'_, D>) -> Result<T, E>,
+    ) -> Result<T, E>
+    where
+        E: From<Error>,
+        D: Database,
+    {
+        if policy.recovers() || policy.forgets() {
+            return Err(results.refused(invalid(
+                "`recover` and `forget` have no meaning in a transaction: what an attempt that died has done is rolled back, and a success without its record would run again",
+            )));
+        }
+        match admit(self, Ok(key), policy, results, fingerprint, &mut **tx).await {
+            Ok((run, mut savepoint)) => {
+                // What it does before its first await is the body, too.
+                let body = Box::pin(async { body(&mut savepoint).await });
+                let result = run.body(body).await;
+                run.settle(result, results, savepoint).await
+            }
+            Err(answer) => answer,
+        }
+    }
+}

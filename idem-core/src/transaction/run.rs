@@ -1,0 +1,142 @@
+//! Running a body in its savepoint, and writing down how it ended.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Instant;
+
+use sqlx::Transaction;
+
+use super::Database;
+use crate::attempt::Attempt;
+use crate::engine::core::BusyToken;
+use crate::engine::run::{after_success, outcome_of};
+use crate::error::StoreError;
+use crate::observe::{self, Outcome as Observed};
+use crate::record::{self, Outcome, Settle, SettleReply, Slot, StoreTime};
+use crate::results::Results;
+use crate::store::sql::row::{Address, Row};
+use crate::store::sql::within::BACK;
+
+/// A body that may run.
+pub(crate) struct Run(Option<Box<Held>>);
+
+/// A key that is held by the caller's transaction.
+pub(super) struct Held {
+    pub(super) attempt: Attempt,
+    pub(super) at: Address,
+    /// What stands in the table, as this transaction sees it.
+    pub(super) before: Option<Row>,
+    /// What the claim made of it.
+    pub(super) slot: Slot,
+    /// The database's time when the key was read, and when that was heard.
+    pub(super) now: StoreTime,
+    pub(super) heard: Instant,
+    pub(super) _busy: BusyToken,
+}
+
+impl Run {
+    pub(super) fn of(held: Held) -> Self {
+        Self(Some(Box::new(held)))
+    }
+
+    /// Without a key there is nothing to record; the savepoint is there all the same.
+    pub(super) fn without_key() -> Self {
+        Self(None)
+    }
+
+    /// Runs the body. If it panics, or is dropped, the savepoint is dropped with it.
+    pub(crate) async fn body<F: Future>(&self, body: Pin<Box<F>>) -> F::Output {
+        match &self.0 {
+            Some(held) => held.attempt.scope(body).await,
+            None => Attempt::scope_of_none(body).await,
+        }
+    }
+
+    /// Keeps what the body did, with its record, or takes it back.
+    pub(crate) async fn settle<T, E, D: Database>(
+        self,
+        result: Result<T, E>,
+        results: Results<T, E>,
+        savepoint: Transaction<'_, D>,
+    ) -> Result<T, E> {
+        let Some(held) = self.0 else {
+            observe::report(Observed::Unguarded);
+            return keep(result, results, savepoint).await;
+        };
+        observe::report(Observed::Executed);
+        let attempt = &held.attempt;
+        let inner = attempt.inner();
+        let outcome = outcome_of(&result, results, &inner.core, &inner.settings);
+        match (result, outcome) {
+            (Ok(value), outcome) => match held.finish(outcome, savepoint).await {
+                Ok(reply) => after_success(attempt, results, value, Ok(reply)),
+                Err(error) => Err(results.refuse(error.into())),
+            },
+            (Err(error), outcome @ Outcome::FailedWith(_)) => {
+                if let Err(reason) = held.finish_failed(outcome, savepoint).await {
+                    let key = &inner.store_key;
+                    tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
+                }
+                Err(error)
+            }
+            // Whatever the error means to a store elsewhere: here nothing has happened.
+            (Err(error), _) => Err(error),
+        }
+    }
+}
+
+impl Held {
+    /// Writes the record as it ends and lets the savepoint go; leaves it to be rolled back if the
+    /// record is not as it was read.
+    async fn finish<D: Database>(
+        &self,
+        outcome: Outcome,
+        mut savepoint: Transaction<'_, D>,
+    ) -> Result<SettleReply, StoreError> {
+        let settle = self.settlement(outcome);
+        let now = self.now.after(self.heard.elapsed());
+        let (slot, reply) = record::settle(self.slot.clone(), &settle, now);
+        if let (Slot::Record(record), SettleReply::Settled) = (&slot, &reply) {
+            let (at, before) = (&self.at, self.before.as_ref());
+            let written = D::write(&mut savepoint, at, before, &Row::of(record), now).await;
+            if written.map_err(D::fault)? {
+                savepoint.commit().await.map_err(D::fault)?;
+                return Ok(reply);
+            }
+        }
+        let found = D::read(&mut savepoint, &self.at).await.map_err(D::fault)?;
+        let (_, reply) = record::settle(found.slot(), &settle, found.now);
+        Ok(reply)
+    }
+
+    /// The same, after what the body did was taken back.
+    async fn finish_failed<D: Database>(
+        &self,
+        outcome: Outcome,
+        mut savepoint: Transaction<'_, D>,
+    ) -> Result<SettleReply, StoreError> {
+        D::run(&mut savepoint, BACK).await.map_err(D::fault)?;
+        self.finish(outcome, savepoint).await
+    }
+
+    /// Without an echo: what a database lost, it lost with the effects.
+    fn settlement(&self, outcome: Outcome) -> Settle {
+        Settle {
+            not_after: StoreTime::from_micros(u64::MAX),
+            echo: None,
+            ..self.attempt.settlement(outcome)
+        }
+    }
+}
+
+async fn keep<T, E, D: Database>(
+    result: Result<T, E>,
+    results: Results<T, E>,
+    savepoint: Transaction<'_, D>,
+) -> Result<T, E> {
+    let value = result?;
+    match savepoint.commit().await {
+        Ok(()) => Ok(value),
+        Err(error) => Err(results.refuse(D::fault(error).into())),
+    }
+}
