@@ -55,6 +55,7 @@ options! {
     on_store_error "on_store_error",
     on_missing_key "on_missing_key",
     detach "detach",
+    tx "tx",
     krate "crate",
 }
 
@@ -99,6 +100,7 @@ const HABITS: &[(&str, &str)] = &[
     ("store", "`engine`"),
     ("client", "`engine`"),
     ("payload", "`fingerprint`"),
+    ("transaction", "`tx`"),
 ];
 
 impl Args {
@@ -123,9 +125,6 @@ impl Args {
 }
 
 fn unknown(name: &str) -> String {
-    if name == "tx" {
-        return format!("`{name}` is not supported in this version");
-    }
     let snake = crate::key::snake_case(name);
     if let Some((_, ours)) = HABITS.iter().find(|(habit, _)| *habit == snake) {
         return format!("there is no option `{name}`; here it is {ours}");
@@ -216,6 +215,7 @@ fn needs_value(name: &Ident) -> syn::Error {
     let example = match name.to_string().as_str() {
         "checkpoint" | "forget" | "detach" | "replay_errors" => "true",
         "expire" | "lease" | "wait" => "\"10m\"",
+        "tx" => "tx",
         _ => "…",
     };
     syn::Error::new(

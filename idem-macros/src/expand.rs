@@ -6,6 +6,7 @@
 
 mod names;
 mod part;
+mod tx;
 #[cfg(test)]
 mod tests;
 
@@ -64,7 +65,10 @@ impl<'a> Guard<'a> {
         let key = self.key();
         let token = self.token();
         let fingerprint = self.fingerprint();
-        let run = self.run(statements);
+        let run = match &self.model.tx {
+            Some(tx) => self.in_transaction(tx, statements),
+            None => self.in_lease(statements),
+        };
         // The path is named once, so that a wrong one is one error. `return` is written for those
         // who have clippy::implicit_return on; without it nobody sees it.
         quote_spanned! {self.site=>
@@ -74,6 +78,14 @@ impl<'a> Guard<'a> {
             #key
             #token
             #fingerprint
+            #run
+        }
+    }
+
+    fn in_lease(&self, statements: &TokenStream) -> TokenStream {
+        let private = &self.private;
+        let run = self.run(statements);
+        quote_spanned! {self.site=>
             return match #private::admit(__idem_call, __idem_key).await {
                 #private::Admitted::Answer(__idem_answer) => __idem_answer,
                 #private::Admitted::Run(__idem_run) => { #run }
@@ -169,8 +181,7 @@ impl<'a> Guard<'a> {
     fn run(&self, statements: &TokenStream) -> TokenStream {
         let private = &self.private;
         let recover = self.recover();
-        let whole = &self.model.function.returned.whole;
-        let kept = self.kept_arguments(statements);
+        let body = self.body(statements);
         let execute = Ident::new(
             if self.model.detach {
                 "execute_detached"
@@ -179,6 +190,16 @@ impl<'a> Guard<'a> {
             },
             self.site,
         );
+        quote_spanned! {self.site=>
+            #recover
+            __idem_run.#execute(#private::Box::pin(async move #body)).await
+        }
+    }
+
+    /// The user's statements, as the block of a future.
+    fn body(&self, statements: &TokenStream) -> Group {
+        let whole = &self.model.function.returned.whole;
+        let kept = self.kept_arguments(statements);
         // The early return that never happens gives the block its type before the first `?`,
         // `return` or tail, so that they coerce as in the plain function (as async-trait does).
         let content = quote_spanned! {self.site=>
@@ -194,11 +215,7 @@ impl<'a> Guard<'a> {
         let end = self
             .site
             .located_at(self.model.function.item.body.span_close());
-        let body = braced(content, end);
-        quote_spanned! {self.site=>
-            #recover
-            __idem_run.#execute(#private::Box::pin(async move #body)).await
-        }
+        braced(content, end)
     }
 
     fn recover(&self) -> Option<TokenStream> {
@@ -228,7 +245,6 @@ impl<'a> Guard<'a> {
     fn kept_arguments(&self, statements: &TokenStream) -> TokenStream {
         let function = &self.model.function;
         let used = names::outside_members(statements);
-        let is_idle = |name: &Ident| name.to_string().starts_with('_');
         let receiver = function.receiver.iter().map(|receiver| &receiver.name);
         let kept: Vec<&Ident> = receiver
             .chain(&function.bindings)
@@ -264,6 +280,11 @@ impl<'a> Guard<'a> {
     fn at(&self, tokens: &impl ToTokens) -> Span {
         self.site.located_at(tokens.span())
     }
+}
+
+/// Whether a name says that it is only there to live.
+fn is_idle(name: &Ident) -> bool {
+    name.to_string().starts_with('_')
 }
 
 fn braced(content: TokenStream, span: Span) -> Group {

@@ -3,6 +3,7 @@
 mod call;
 mod policy;
 mod token;
+mod tx;
 mod value;
 
 use proc_macro2::{Span, TokenStream};
@@ -10,6 +11,7 @@ use syn::{LitStr, Path};
 
 pub(crate) use call::{OnError, Results, readable};
 pub(crate) use policy::Setting;
+pub(crate) use tx::Tx;
 pub(crate) use value::{Part, Source, Value};
 
 use crate::args::Args;
@@ -34,6 +36,7 @@ pub(crate) struct Model {
     /// The call to `recover`, without its `.await`.
     pub(crate) recover: Option<TokenStream>,
     pub(crate) detach: bool,
+    pub(crate) tx: Option<Tx>,
 }
 
 impl Model {
@@ -62,6 +65,7 @@ impl Model {
         let krate = mistakes.keep(call::krate(args));
         let recover = call::recover(args, function.as_ref(), mistakes);
         let detach = call::detach(args, function.as_ref(), mistakes);
+        let tx = tx::tx(args, function.as_ref(), mistakes);
         let function = function?;
         let engine = args
             .engine
@@ -80,6 +84,7 @@ impl Model {
             engine,
             recover,
             detach,
+            tx,
         })
     }
 }

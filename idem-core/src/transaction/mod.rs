@@ -12,9 +12,9 @@
 //!
 //! # Examples
 //! ```
+//! # type Failure = Box<dyn std::error::Error + Send + Sync>;
 //! # #[cfg(feature = "sqlite")]
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Failure> {
-//! # type Failure = Box<dyn std::error::Error + Send + Sync>;
 //! # use sqlx::sqlite::SqlitePoolOptions;
 //! use idem_core::{Idempotency, Key, Policy, store::SqliteStore};
 //!

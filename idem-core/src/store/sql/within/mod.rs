@@ -34,16 +34,8 @@ pub(crate) enum Hold {
     /// Until the transaction ends; what was found is what stands.
     Firm,
     /// The same, but what was found may be old: only a write tells.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "the others read what stands")
-    )]
     FirmAfterAWrite,
     /// Somebody else's transaction has it. What was found was committed before that one.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "the others fail by a time-out")
-    )]
     Elsewhere,
 }
 

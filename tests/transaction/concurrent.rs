@@ -1,0 +1,140 @@
+//! Two callers at once, where the database locks rows.
+
+use std::time::{Duration, Instant};
+
+use idem_core::{Error, Outcome, observe};
+use idem_tests::body::until;
+
+use crate::base::{Base, Place};
+use crate::shop::{Then, pay, pay_or_wait, pay_or_wait_briefly, refusal};
+
+// Q05
+pub(crate) async fn a_duplicate_is_told_that_the_first_runs_and_other_keys_flow<D: Base>() {
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay(&place, &mut first, 1, Then::End).await.unwrap();
+
+    let mut second = place.begin().await;
+    let asked = Instant::now();
+    let refused = refusal(pay(&place, &mut second, 1, Then::End).await);
+    assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+    assert!(refused.is_retryable());
+    assert!(asked.elapsed() < Duration::from_secs(5));
+    pay(&place, &mut second, 2, Then::End).await.unwrap();
+    second.commit().await.unwrap();
+    assert_eq!(place.effects().await, [2]);
+
+    first.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1, 2]);
+}
+
+// Q05, Q07
+pub(crate) async fn a_duplicate_that_waits_gets_what_the_first_commits<D: Base>() {
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
+    let second = async {
+        let mut tx = place.begin().await;
+        let answer = observe(pay_or_wait(&place, &mut tx, 1, Then::End)).await;
+        tx.commit().await.unwrap();
+        answer
+    };
+    let commit = async {
+        somebody_waits(&place).await;
+        first.commit().await.unwrap();
+    };
+    let ((result, outcome), ()) = tokio::join!(second, commit);
+    assert_eq!(result.unwrap(), "run 1");
+    assert_eq!(outcome, Outcome::Waited);
+    assert_eq!(place.effects().await, [1]);
+}
+
+// Q07
+pub(crate) async fn a_duplicate_that_waits_runs_when_the_first_rolls_back<D: Base>() {
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
+    let second = async {
+        let mut tx = place.begin().await;
+        let result = pay_or_wait(&place, &mut tx, 1, Then::End).await;
+        tx.commit().await.unwrap();
+        result
+    };
+    let rollback = async {
+        somebody_waits(&place).await;
+        first.rollback().await.unwrap();
+    };
+    let (result, ()) = tokio::join!(second, rollback);
+    assert_eq!(result.unwrap(), "run 2");
+    assert_eq!(place.effects().await, [1]);
+}
+
+// Q05
+pub(crate) async fn a_duplicate_waits_no_longer_than_it_says<D: Base>() {
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay_or_wait_briefly(&place, &mut first, 1, Then::End).await.unwrap();
+
+    let mut second = place.begin().await;
+    let patience = D::patience(&mut second).await;
+    let asked = Instant::now();
+    let refused = refusal(pay_or_wait_briefly(&place, &mut second, 1, Then::End).await);
+    assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+    assert!(asked.elapsed() > Duration::from_millis(1500));
+    assert!(asked.elapsed() < Duration::from_secs(6));
+    // What it waited with is not what the caller goes on with.
+    assert_eq!(D::patience(&mut second).await, patience);
+    pay_or_wait_briefly(&place, &mut second, 2, Then::End).await.unwrap();
+    assert_eq!(D::patience(&mut second).await, patience);
+    second.commit().await.unwrap();
+    first.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1, 2]);
+}
+
+pub(crate) async fn duplicates_of_a_finished_request_do_not_hinder_each_other_for_long<D: Base>() {
+    let place = D::place().await;
+    let mut tx = place.begin().await;
+    pay_or_wait(&place, &mut tx, 1, Then::End).await.unwrap();
+    tx.commit().await.unwrap();
+    let duplicate = async || {
+        let mut tx = place.begin().await;
+        let result = pay_or_wait(&place, &mut tx, 1, Then::End).await;
+        tx.commit().await.unwrap();
+        assert_eq!(result.unwrap(), "run 1");
+    };
+    tokio::join!(duplicate(), duplicate(), duplicate(), duplicate());
+    assert_eq!(place.bodies.count(), 1);
+}
+
+pub(crate) async fn of_a_crowd_each_key_has_one_effect<D: Base>() {
+    const KEYS: i64 = 4;
+    let place = D::place().await;
+    let call = async |number: i64| {
+        loop {
+            let mut tx = place.begin().await;
+            let result = pay_or_wait(&place, &mut tx, number, Then::End).await;
+            match result {
+                Ok(_) => return tx.commit().await.unwrap(),
+                Err(error) => {
+                    let error = error.downcast::<Error>().unwrap();
+                    assert!(error.is_retryable(), "{error}");
+                    tx.rollback().await.unwrap();
+                }
+            }
+        }
+    };
+    let crowd = async |offset: i64| {
+        for number in 0..KEYS {
+            call((number + offset) % KEYS).await;
+        }
+    };
+    tokio::join!(crowd(0), crowd(1), crowd(2), crowd(3), crowd(0), crowd(1));
+    assert_eq!(place.effects().await, [0, 1, 2, 3]);
+}
+
+async fn somebody_waits<D: Base>(place: &Place<D>) {
+    until("somebody waits for a lock", async || {
+        D::waiting(&place.pool).await > 0
+    })
+    .await;
+}

@@ -1,0 +1,28 @@
+//! Records in the transaction of their caller, on real databases: the same scenes on each.
+
+mod base;
+mod concurrent;
+mod half;
+mod isolation;
+mod lease;
+mod once;
+mod postgres;
+mod mysql;
+mod shop;
+mod sqlite;
+
+/// Runs scenes on a database, each as a test of its name.
+macro_rules! scenes {
+    ($base:ty: $($suite:ident::{$($scene:ident),* $(,)?}),* $(,)?) => {
+        $(mod $suite {
+            use super::*;
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scene() {
+                    crate::$suite::$scene::<$base>().await;
+                }
+            )*
+        })*
+    };
+}
+pub(crate) use scenes;

@@ -1,0 +1,120 @@
+//! MariaDB, as a server of the MySQL protocol.
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use idem_core::Idempotency;
+use idem_core::store::MySqlStore;
+use idem_tests::mariadb::MariaDbServer;
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::{AssertSqlSafe, MySql, MySqlConnection, MySqlPool, Transaction};
+
+use crate::base::{Base, Place};
+
+static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
+
+async fn pool(database: &str) -> MySqlPool {
+    let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+    let pool = MySqlPoolOptions::new().max_connections(8);
+    pool.connect_with(options.database(database)).await.unwrap()
+}
+
+impl Base for MySql {
+    async fn place() -> Place<Self> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
+        let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
+        create.execute(&pool("test").await).await.unwrap();
+        let pool = pool(&name).await;
+        let store = MySqlStore::new(pool.clone());
+        store.migrate().await.unwrap();
+        let effect = "CREATE TABLE effect (number BIGINT NOT NULL) ENGINE = InnoDB";
+        sqlx::raw_sql(effect).execute(&pool).await.unwrap();
+        let leases = Idempotency::builder(store).build().unwrap();
+        Place::new(pool, leases, None)
+    }
+
+    async fn begin(pool: &MySqlPool) -> Transaction<'static, Self> {
+        pool.begin().await.unwrap()
+    }
+
+    async fn add(connection: &mut MySqlConnection, number: i64) -> sqlx::Result<()> {
+        let insert = sqlx::query("INSERT INTO effect VALUES (?)").bind(number);
+        insert.execute(connection).await.map(drop)
+    }
+
+    async fn effects(pool: &MySqlPool) -> Vec<i64> {
+        let all = sqlx::query_scalar("SELECT number FROM effect ORDER BY number");
+        all.fetch_all(pool).await.unwrap()
+    }
+
+    async fn waiting(pool: &MySqlPool) -> i64 {
+        let waiting = "SELECT count(*) FROM information_schema.innodb_trx AS trx \
+                       JOIN information_schema.processlist AS list \
+                       ON list.id = trx.trx_mysql_thread_id \
+                       WHERE trx_state = 'LOCK WAIT' AND list.db = DATABASE()";
+        sqlx::query_scalar(waiting).fetch_one(pool).await.unwrap()
+    }
+
+    async fn patience(connection: &mut MySqlConnection) -> String {
+        let patience = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS CHAR)";
+        let patience = sqlx::query_scalar(patience).fetch_one(connection);
+        patience.await.unwrap()
+    }
+}
+
+crate::scenes! { MySql:
+    once::{
+        a_body_runs_once_and_is_replayed,
+        a_duplicate_in_the_same_transaction_is_replayed,
+        a_rollback_frees_the_key,
+        a_duplicate_leaves_the_transaction_usable,
+        an_error_that_is_final_is_replayed_without_its_effect,
+        the_form_for_programs_does_the_same,
+        a_record_ends_when_its_time_is_over,
+    },
+    half::{
+        a_body_that_fails_at_its_end_and_is_retried_has_one_effect,
+        a_body_that_panics_leaves_nothing,
+        a_body_that_is_dropped_leaves_nothing,
+        a_time_out_around_the_call_leaves_nothing,
+    },
+    concurrent::{
+        a_duplicate_is_told_that_the_first_runs_and_other_keys_flow,
+        a_duplicate_that_waits_gets_what_the_first_commits,
+        a_duplicate_that_waits_runs_when_the_first_rolls_back,
+        a_duplicate_waits_no_longer_than_it_says,
+        duplicates_of_a_finished_request_do_not_hinder_each_other_for_long,
+        of_a_crowd_each_key_has_one_effect,
+    },
+    lease::{
+        a_live_attempt_is_in_progress,
+        a_failed_attempt_is_retried_and_what_it_gives_is_replayed_there,
+        an_attempt_that_was_dropped_is_held,
+    },
+}
+
+// N12
+mod at_every_level {
+    use super::*;
+    use crate::isolation;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_body_runs_once_at_read_committed() {
+        isolation::a_body_runs_once::<MySql>("READ COMMITTED").await;
+        isolation::who_began_before_sees_the_first::<MySql>("READ COMMITTED").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_body_runs_once_at_repeatable_read() {
+        isolation::a_body_runs_once::<MySql>("REPEATABLE READ").await;
+        isolation::who_began_before_sees_the_first::<MySql>("REPEATABLE READ").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_body_runs_once_at_serializable() {
+        isolation::a_body_runs_once::<MySql>("SERIALIZABLE").await;
+        isolation::who_began_before_sees_the_first::<MySql>("SERIALIZABLE").await;
+    }
+}

@@ -1,0 +1,132 @@
+//! SQLite, in a file of a temporary folder.
+
+use std::time::Duration;
+
+use idem_core::store::SqliteStore;
+use idem_core::{Error, Idempotency, StoreErrorKind};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
+use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+
+use crate::base::{Base, Place};
+use crate::isolation::code;
+use crate::shop::{Then, pay, refusal};
+
+impl Base for Sqlite {
+    async fn place() -> Place<Self> {
+        let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
+        let folder = folder.unwrap();
+        let options = SqliteConnectOptions::new()
+            .filename(folder.path().join("shop.db"))
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal);
+        let pool = SqlitePoolOptions::new().max_connections(4);
+        let pool = pool.connect_with(options).await.unwrap();
+        let store = SqliteStore::new(pool.clone());
+        store.migrate().await.unwrap();
+        let effect = sqlx::raw_sql("CREATE TABLE effect (number BIGINT NOT NULL)");
+        effect.execute(&pool).await.unwrap();
+        let leases = Idempotency::builder(store).build().unwrap();
+        Place::new(pool, leases, Some(folder))
+    }
+
+    async fn begin(pool: &SqlitePool) -> Transaction<'static, Self> {
+        pool.begin_with("BEGIN IMMEDIATE").await.unwrap()
+    }
+
+    async fn add(connection: &mut SqliteConnection, number: i64) -> sqlx::Result<()> {
+        let insert = sqlx::query("INSERT INTO effect VALUES (?1)").bind(number);
+        insert.execute(connection).await.map(drop)
+    }
+
+    async fn effects(pool: &SqlitePool) -> Vec<i64> {
+        let all = sqlx::query_scalar("SELECT number FROM effect ORDER BY number");
+        all.fetch_all(pool).await.unwrap()
+    }
+
+    /// A file tells nobody who waits for it.
+    async fn waiting(_: &SqlitePool) -> i64 {
+        0
+    }
+
+    async fn patience(connection: &mut SqliteConnection) -> String {
+        let patience: i64 = sqlx::query_scalar("PRAGMA busy_timeout")
+            .fetch_one(connection)
+            .await
+            .unwrap();
+        patience.to_string()
+    }
+}
+
+crate::scenes! { Sqlite:
+    once::{
+        a_body_runs_once_and_is_replayed,
+        a_duplicate_in_the_same_transaction_is_replayed,
+        a_rollback_frees_the_key,
+        a_duplicate_leaves_the_transaction_usable,
+        an_error_that_is_final_is_replayed_without_its_effect,
+        the_form_for_programs_does_the_same,
+        a_record_ends_when_its_time_is_over,
+    },
+    half::{
+        a_body_that_fails_at_its_end_and_is_retried_has_one_effect,
+        a_body_that_panics_leaves_nothing,
+        a_body_that_is_dropped_leaves_nothing,
+        a_time_out_around_the_call_leaves_nothing,
+    },
+    concurrent::{
+        of_a_crowd_each_key_has_one_effect,
+    },
+    lease::{
+        a_live_attempt_is_in_progress,
+        a_failed_attempt_is_retried_and_what_it_gives_is_replayed_there,
+        an_attempt_that_was_dropped_is_held,
+    },
+}
+
+async fn refused_as_busy(place: &Place<Sqlite>, tx: &mut Transaction<'_, Sqlite>) {
+    let refused = refusal(pay(place, tx, 1, Then::End).await);
+    let Error::Store { source } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(source.kind(), StoreErrorKind::Refused);
+    assert!(refused.is_retryable());
+    assert_eq!(code(&refused).parse::<u32>().unwrap() & 0xff, 5, "{refused}");
+    assert_eq!(place.bodies.count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_read_too_early_is_told_before_its_body_runs() {
+    let place = Sqlite::place().await;
+    let mut early = place.pool.begin().await.unwrap();
+    let seen: i64 = sqlx::query_scalar("SELECT count(*) FROM effect")
+        .fetch_one(&mut *early)
+        .await
+        .unwrap();
+    assert_eq!(seen, 0);
+    let mut other = place.begin().await;
+    Sqlite::add(&mut other, 7).await.unwrap();
+    other.commit().await.unwrap();
+    refused_as_busy(&place, &mut early).await;
+    early.rollback().await.unwrap();
+    let mut tx = place.begin().await;
+    pay(&place, &mut tx, 1, Then::End).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1, 7]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_somebody_keeps_is_waited_for_as_long_as_the_connection_says() {
+    let place = Sqlite::place().await;
+    let keeper = place.begin().await;
+    let mut late = place.pool.acquire().await.unwrap();
+    let brief = sqlx::raw_sql("PRAGMA busy_timeout = 50");
+    brief.execute(&mut *late).await.unwrap();
+    let mut late = sqlx::Connection::begin(&mut *late).await.unwrap();
+    let asked = std::time::Instant::now();
+    refused_as_busy(&place, &mut late).await;
+    assert!(asked.elapsed() < Duration::from_secs(4));
+    keeper.rollback().await.unwrap();
+    pay(&place, &mut late, 1, Then::End).await.unwrap();
+    late.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
+}
