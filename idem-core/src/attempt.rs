@@ -1,7 +1,7 @@
 //! One run of a body, as the body sees it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) fingerprint: Option<Fingerprint>,
     pub(crate) grant: Grant,
     in_transaction: bool,
+    /// How many renewals are under way.
+    renewals: AtomicUsize,
     lease: Mutex<Lease>,
     stop: AtomicBool,
     lost: AtomicBool,
@@ -124,6 +126,7 @@ impl Attempt {
             fingerprint,
             grant,
             in_transaction,
+            renewals: AtomicUsize::new(0),
             lease: Mutex::new(Lease {
                 answered,
                 sent,
@@ -279,6 +282,25 @@ impl Attempt {
         self.0.signal.notify_waiters();
     }
 
+    /// Whether its record is in the transaction of its caller.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.0.in_transaction
+    }
+
+    /// A renewal is under way until what this gives is dropped.
+    pub(crate) fn renewing(&self) -> Renewing {
+        self.0.renewals.fetch_add(1, Ordering::SeqCst);
+        Renewing(self.clone())
+    }
+
+    /// Returns when no renewal is under way.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) async fn no_renewal(&self) {
+        self.signalled(|| self.0.renewals.load(Ordering::SeqCst) == 0)
+            .await;
+    }
+
     /// Ends the body, whatever the policy says: the process goes down. `false` if it has ended, or
     /// has been told.
     pub(crate) fn stop(&self) -> bool {
@@ -382,6 +404,24 @@ impl Attempt {
 
     fn lease(&self) -> MutexGuard<'_, Lease> {
         self.0.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A renewal that is under way.
+#[derive(Debug)]
+pub(crate) struct Renewing(Attempt);
+
+impl Clone for Renewing {
+    fn clone(&self) -> Self {
+        self.0.renewing()
+    }
+}
+
+impl Drop for Renewing {
+    fn drop(&mut self) {
+        if self.0.0.renewals.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.0.signal.notify_waiters();
+        }
     }
 }
 

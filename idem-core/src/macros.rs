@@ -140,6 +140,7 @@
 /// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded |
 /// | `on_missing_key = "error"`, `"run"` | error | a part of the key is missing: refuse, or run unguarded |
 /// | `detach = true` | false | run the body in a task of its own; arguments are owned and `Send` |
+/// | `tx = argument` | none | keep the record in the transaction that this argument is, so that effects and record commit together: see the module `transaction`. A function with such an argument that keeps its record apart says `tx = none` |
 /// | `crate = path` | `::idem_core` | where the runtime is, for re-exports |
 ///
 /// # The function

@@ -6,9 +6,9 @@
 
 mod names;
 mod part;
-mod tx;
 #[cfg(test)]
 mod tests;
+mod tx;
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote_spanned};

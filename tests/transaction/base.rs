@@ -13,9 +13,7 @@ pub(crate) trait Base: Database {
     fn place() -> impl Future<Output = Place<Self>> + Send;
 
     /// A transaction as its users are told to begin it.
-    fn begin(
-        pool: &Pool<Self>,
-    ) -> impl Future<Output = Transaction<'static, Self>> + Send;
+    fn begin(pool: &Pool<Self>) -> impl Future<Output = Transaction<'static, Self>> + Send;
 
     /// An effect in a transaction.
     fn add(

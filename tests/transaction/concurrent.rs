@@ -45,7 +45,8 @@ pub(crate) async fn a_duplicate_that_waits_gets_what_the_first_commits<D: Base>(
     };
     let ((result, outcome), ()) = tokio::join!(second, commit);
     assert_eq!(result.unwrap(), "run 1");
-    assert_eq!(outcome, Outcome::Waited);
+    // A server that always waits for a second does not tell whether it did.
+    assert!(matches!(outcome, Outcome::Waited | Outcome::Replayed));
     assert_eq!(place.effects().await, [1]);
 }
 
@@ -73,7 +74,9 @@ pub(crate) async fn a_duplicate_that_waits_runs_when_the_first_rolls_back<D: Bas
 pub(crate) async fn a_duplicate_waits_no_longer_than_it_says<D: Base>() {
     let place = D::place().await;
     let mut first = place.begin().await;
-    pay_or_wait_briefly(&place, &mut first, 1, Then::End).await.unwrap();
+    pay_or_wait_briefly(&place, &mut first, 1, Then::End)
+        .await
+        .unwrap();
 
     let mut second = place.begin().await;
     let patience = D::patience(&mut second).await;
@@ -84,7 +87,9 @@ pub(crate) async fn a_duplicate_waits_no_longer_than_it_says<D: Base>() {
     assert!(asked.elapsed() < Duration::from_secs(6));
     // What it waited with is not what the caller goes on with.
     assert_eq!(D::patience(&mut second).await, patience);
-    pay_or_wait_briefly(&place, &mut second, 2, Then::End).await.unwrap();
+    pay_or_wait_briefly(&place, &mut second, 2, Then::End)
+        .await
+        .unwrap();
     assert_eq!(D::patience(&mut second).await, patience);
     second.commit().await.unwrap();
     first.commit().await.unwrap();

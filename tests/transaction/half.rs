@@ -59,7 +59,8 @@ pub(crate) async fn a_time_out_around_the_call_leaves_nothing<D: Base>() {
     for millis in [0, 1, 2, 5, 10, 20, 50] {
         let mut tx = place.begin().await;
         let call = pay(&place, &mut tx, millis, Then::Stay(Held::new()));
-        let elapsed = tokio::time::timeout(Duration::from_millis(millis.unsigned_abs()), call).await;
+        let elapsed =
+            tokio::time::timeout(Duration::from_millis(millis.unsigned_abs()), call).await;
         assert!(elapsed.is_err());
         D::add(&mut tx, 7).await.unwrap();
         tx.commit().await.unwrap();

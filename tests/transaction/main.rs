@@ -5,9 +5,10 @@ mod concurrent;
 mod half;
 mod isolation;
 mod lease;
+mod mysql;
 mod once;
 mod postgres;
-mod mysql;
+mod settle_in;
 mod shop;
 mod sqlite;
 

@@ -50,10 +50,10 @@ impl Base for MySql {
     }
 
     async fn waiting(pool: &MySqlPool) -> i64 {
-        let waiting = "SELECT count(*) FROM information_schema.innodb_trx AS trx \
-                       JOIN information_schema.processlist AS list \
-                       ON list.id = trx.trx_mysql_thread_id \
-                       WHERE trx_state = 'LOCK WAIT' AND list.db = DATABASE()";
+        // Whatever else runs here; the list of waiting transactions is not kept up to date for
+        // those who look often.
+        let waiting = "SELECT count(*) FROM information_schema.processlist \
+                       WHERE db = DATABASE() AND command = 'Query' AND id <> CONNECTION_ID()";
         sqlx::query_scalar(waiting).fetch_one(pool).await.unwrap()
     }
 
@@ -92,6 +92,13 @@ crate::scenes! { MySql:
         a_live_attempt_is_in_progress,
         a_failed_attempt_is_retried_and_what_it_gives_is_replayed_there,
         an_attempt_that_was_dropped_is_held,
+    },
+    settle_in::{
+        effect_and_success_are_one_transaction,
+        a_body_that_is_dropped_after_its_commit_has_succeeded,
+        after_a_rollback_the_error_says_how_the_record_ends,
+        the_effects_of_a_stale_owner_roll_back_with_it,
+        a_body_with_tx_has_nothing_to_settle,
     },
 }
 

@@ -92,6 +92,13 @@ crate::scenes! { Postgres:
         a_failed_attempt_is_retried_and_what_it_gives_is_replayed_there,
         an_attempt_that_was_dropped_is_held,
     },
+    settle_in::{
+        effect_and_success_are_one_transaction,
+        a_body_that_is_dropped_after_its_commit_has_succeeded,
+        after_a_rollback_the_error_says_how_the_record_ends,
+        the_effects_of_a_stale_owner_roll_back_with_it,
+        a_body_with_tx_has_nothing_to_settle,
+    },
 }
 
 mod at_higher_levels {

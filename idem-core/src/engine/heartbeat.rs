@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::ask::Asked;
 use super::core::Core;
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Renewing};
 use crate::driver;
 use crate::record::RenewReply;
 use crate::store::StoreKey;
@@ -46,6 +46,7 @@ struct Due {
     id: u64,
     attempt: Attempt,
     is_repeat: bool,
+    _renewing: Renewing,
 }
 
 /// What is due so soon goes along in one batch.
@@ -88,6 +89,17 @@ impl Heartbeats {
         drop(removed);
     }
 
+    /// Renews `attempt` no more, and waits for a renewal that is under way.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) async fn leave(&self, attempt: &Attempt) {
+        let owner = attempt.inner().owner;
+        let is_its = |_: &u64, pulse: &mut Pulse| pulse.attempt.inner().owner == owner;
+        // Dropped outside the lock.
+        let left: Vec<_> = self.live().attempts.extract_if(is_its).collect();
+        drop(left);
+        attempt.no_renewal().await;
+    }
+
     /// Stops the bodies that run now, and names the keys of those that had not been told before.
     pub(crate) fn stop_bodies(&self) -> Vec<StoreKey> {
         let attempts: Vec<_> = self
@@ -118,6 +130,7 @@ impl Heartbeats {
                 due.push(Due {
                     id: *id,
                     attempt: pulse.attempt.clone(),
+                    _renewing: pulse.attempt.renewing(),
                     is_repeat: std::mem::replace(&mut pulse.is_asked, true),
                 });
                 pulse.due = now + pulse.attempt.retry_pause();
@@ -152,11 +165,7 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         for due in due.iter().filter(|due| due.attempt.safe_until() <= now) {
             due.attempt.lose();
         }
-        let (again, first): (Vec<_>, Vec<_>) = due.into_iter().partition(|due| due.is_repeat);
-        // Whoever got no answer asks alone: it may have been somebody else's key that hung.
-        for batch in first.chunks(MOST_TOGETHER).chain(again.chunks(1)) {
-            driver::spawn(renew(core.clone(), batch.to_vec()));
-        }
+        ask(&core, due);
         drop(core);
         let earlier = heartbeats.earlier.notified();
         if let Some(moment) = next {
@@ -165,6 +174,14 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         } else {
             earlier.await;
         }
+    }
+}
+
+fn ask(core: &Arc<Core>, due: Vec<Due>) {
+    let (again, first): (Vec<_>, Vec<_>) = due.into_iter().partition(|due| due.is_repeat);
+    // Whoever got no answer asks alone: it may have been somebody else's key that hung.
+    for batch in first.chunks(MOST_TOGETHER).chain(again.chunks(1)) {
+        driver::spawn(renew(core.clone(), batch.to_vec()));
     }
 }
 

@@ -185,9 +185,7 @@ pub(crate) fn outcome_of<T, E>(
     settings: &Settings,
 ) -> Outcome {
     match result {
-        Ok(_) if settings.forget => Outcome::SuccessForget,
-        Ok(_) if settings.on_duplicate == OnDuplicate::Reject => Outcome::Success(None),
-        Ok(value) => Outcome::Success(storable(|| results.encode(value), core)),
+        Ok(value) => success(core, settings, || results.encode(value)),
         Err(error) => match results.meaning(error) {
             OnError::Fail => Outcome::Failed,
             OnError::Release => Outcome::Release,
@@ -198,6 +196,21 @@ pub(crate) fn outcome_of<T, E>(
                 .map_or(Outcome::Abandon, Outcome::FailedWith),
         },
     }
+}
+
+/// How the record of a success is to end.
+pub(crate) fn success(
+    core: &Core,
+    settings: &Settings,
+    encode: impl FnOnce() -> Option<Result<Bytes, CodecError>>,
+) -> Outcome {
+    if settings.forget {
+        return Outcome::SuccessForget;
+    }
+    if settings.on_duplicate == OnDuplicate::Reject {
+        return Outcome::Success(None);
+    }
+    Outcome::Success(storable(encode, core))
 }
 
 /// The bytes to store, if there are any and they fit. A serializer that panics has none: the body

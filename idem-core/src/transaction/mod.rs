@@ -63,6 +63,7 @@
 
 mod admit;
 mod run;
+mod settle_in;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

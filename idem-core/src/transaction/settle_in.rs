@@ -1,0 +1,70 @@
+//! Settling an attempt in lease mode together with its effects.
+
+use serde::Serialize;
+use sqlx::{Connection, Transaction};
+
+use super::Database;
+use crate::attempt::Attempt;
+use crate::codec::{Codec, Json};
+use crate::engine::run::success;
+use crate::error::Error;
+use crate::policy::invalid;
+use crate::record::{self, Settle, SettleReply, Slot, StoreTime};
+use crate::store::sql::row::{Address, Row};
+use crate::store::sql::within::Entered;
+
+impl Attempt {
+    /// Settles this attempt, in lease mode, within `tx`: its effects and its success commit
+    /// together. `tx` has to be a transaction of the database in which the engine keeps its
+    /// records. Call it last, commit, and return `value` from the body; the engine then finds its
+    /// attempt settled.
+    ///
+    /// From here on the lease is not renewed. After a rollback return an error: the record ends as
+    /// `on_error` says.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] if the record is no longer this attempt's: **roll back**, somebody
+    /// else may have done it. [`Error::Store`] if the database did not take it, or had it changed
+    /// since the snapshot of `tx`: roll back, too. [`Error::InvalidPolicy`] in a body with `tx`,
+    /// whose record is in the transaction anyway.
+    ///
+    /// # Cancel safety
+    /// Dropped, nothing of it is left in `tx`; roll that back.
+    pub async fn settle_in<T, D>(&self, tx: &mut Transaction<'_, D>, value: &T) -> Result<(), Error>
+    where
+        T: Serialize + ?Sized,
+        D: Database,
+    {
+        if self.is_in_transaction() {
+            return Err(invalid(
+                "this attempt's record is in the transaction of its caller, and is settled there",
+            ));
+        }
+        let inner = self.inner();
+        inner.core.heartbeats.leave(self).await;
+        let encode = || Some(Json::encode(value).map(Into::into));
+        let settle = Settle {
+            not_after: StoreTime::from_micros(u64::MAX),
+            ..self.settlement(success(&inner.core, &inner.settings, encode))
+        };
+        let mut savepoint = tx.begin().await.map_err(D::fault)?;
+        let at = Address::of(&inner.store_key);
+        let patience = inner.settings.terms.limit;
+        let entered = D::enter(&mut savepoint, &at, patience).await;
+        let Entered { found, .. } = entered.map_err(D::fault)?;
+        let (slot, reply) = record::settle(found.slot(), &settle, found.now);
+        let context = self.context();
+        let record = match (slot, reply) {
+            (Slot::Record(record), SettleReply::Settled | SettleReply::Adopted) => record,
+            (_, SettleReply::Damaged) => return Err(Error::Damaged { context }),
+            _ => return Err(Error::LeaseLost { context }),
+        };
+        let (before, after) = (found.row.as_ref(), Row::of(&record));
+        let written = D::write(&mut savepoint, &at, before, &after, found.now).await;
+        if !written.map_err(D::fault)? {
+            return Err(Error::LeaseLost { context });
+        }
+        savepoint.commit().await.map_err(D::fault)?;
+        Ok(())
+    }
+}

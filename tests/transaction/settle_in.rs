@@ -1,0 +1,122 @@
+//! Attempts in lease mode that settle their record together with their effects.
+
+use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
+use idem_tests::body::Held;
+
+use crate::base::{Base, Place};
+
+fn key() -> Key {
+    Key::new("lease", 1_i64).unwrap()
+}
+
+/// A body whose effect and success are one transaction.
+async fn effect<D: Base>(place: &Place<D>) -> anyhow::Result<u32> {
+    let mut tx = place.begin().await;
+    D::add(&mut tx, 1).await?;
+    let run = place.bodies.add();
+    let attempt = Attempt::current().expect("this body is guarded");
+    attempt.settle_in(&mut tx, &run).await?;
+    tx.commit().await?;
+    Ok(run)
+}
+
+pub(crate) async fn effect_and_success_are_one_transaction<D: Base>() {
+    let place = D::place().await;
+    for outcome in [Outcome::Executed, Outcome::Replayed] {
+        let run = place.leases.run(key(), Policy::new(), || effect(&place));
+        let (result, observed) = observe(run).await;
+        assert_eq!(result.unwrap(), 1);
+        assert_eq!(observed, outcome);
+    }
+    assert_eq!(place.leases.counts().unconfirmed, 0);
+    assert_eq!(place.effects().await, [1]);
+}
+
+pub(crate) async fn a_body_that_is_dropped_after_its_commit_has_succeeded<D: Base>() {
+    let place = D::place().await;
+    let held = Held::new();
+    let run = place.leases.run(key(), Policy::new(), async || {
+        let run = effect(&place).await?;
+        held.stay().await;
+        anyhow::Ok(run)
+    });
+    tokio::select! {
+        _ = run => panic!("it stays"),
+        () = held.entered() => {}
+    }
+    let again = place
+        .leases
+        .run(key(), Policy::new(), || effect(&place))
+        .await;
+    assert_eq!(again.unwrap(), 1);
+    assert_eq!(place.effects().await, [1]);
+}
+
+pub(crate) async fn after_a_rollback_the_error_says_how_the_record_ends<D: Base>() {
+    let place = D::place().await;
+    let failed = place
+        .leases
+        .run(key(), Policy::new(), async || {
+            let mut tx = place.begin().await;
+            D::add(&mut tx, 7).await?;
+            let attempt = Attempt::current().expect("this body is guarded");
+            attempt.settle_in(&mut tx, &0_u32).await?;
+            tx.rollback().await?;
+            Err::<u32, _>(anyhow::anyhow!("changed its mind"))
+        })
+        .await;
+    assert_eq!(failed.unwrap_err().to_string(), "changed its mind");
+    let again = place
+        .leases
+        .run(key(), Policy::new(), || effect(&place))
+        .await;
+    assert_eq!(again.unwrap(), 1);
+    assert_eq!(place.effects().await, [1]);
+}
+
+pub(crate) async fn the_effects_of_a_stale_owner_roll_back_with_it<D: Base>() {
+    let place = D::place().await;
+    let policy = Policy::new().rerun_abandoned();
+    let held = Held::new();
+    let stale = place.leases.run(key(), policy, async || {
+        let attempt = Attempt::current().expect("this body is guarded");
+        held.stay().await;
+        let mut tx = place.begin().await;
+        D::add(&mut tx, 7).await?;
+        match attempt.settle_in(&mut tx, &0_u32).await {
+            Ok(()) => tx.commit().await?,
+            Err(error) => {
+                assert!(matches!(error, Error::LeaseLost { .. }), "{error}");
+                tx.rollback().await?;
+            }
+        }
+        anyhow::Ok(0_u32)
+    });
+    let other = async {
+        held.entered().await;
+        // An operator frees the key under it.
+        place.leases.forget(&key()).force().await.unwrap();
+        let run = place.leases.run(key(), policy, || effect(&place)).await;
+        held.release();
+        run
+    };
+    let (stale, other) = tokio::join!(stale, other);
+    assert_eq!(other.unwrap(), 1);
+    assert_eq!(stale.unwrap(), 1, "the winner's result");
+    assert_eq!(place.effects().await, [1]);
+}
+
+pub(crate) async fn a_body_with_tx_has_nothing_to_settle<D: Base>() {
+    let place = D::place().await;
+    let mut tx = place.begin().await;
+    let body = async |tx: &mut sqlx::Transaction<'_, D>| {
+        let attempt = Attempt::current().expect("this body is guarded");
+        attempt.checkpoint().await?;
+        assert_eq!(attempt.number(), 1);
+        attempt.settle_in(tx, &0).await?;
+        Ok::<_, Error>(0)
+    };
+    let result = place.idem.run_in(&mut tx, key(), Policy::new(), body).await;
+    assert!(matches!(result, Err(Error::InvalidPolicy { .. })));
+    tx.rollback().await.unwrap();
+}
