@@ -60,11 +60,11 @@ impl<T, E> std::fmt::Debug for Run<T, E> {
 
 /// Asks whether the body of `call` may run for `key`, in a savepoint of the transaction on
 /// `connection`.
-pub async fn admit<'t, T, E, C, D>(
+pub async fn admit<T, E, C, D>(
     call: Call<T, E>,
     key: KeyBuilder,
-    connection: &'t mut C,
-) -> Admitted<'t, T, E, D>
+    connection: &mut C,
+) -> Admitted<'_, T, E, D>
 where
     C: sqlx::Connection<Database = D>,
     D: Database<Connection = C>,
