@@ -5,6 +5,8 @@
 //! | `LISTEN` | `127.0.0.1:8080`, or a free port if that is taken | address to serve on |
 //! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file, always of the provider's ledger |
 //! | `DATABASE_URL` | none: orders in the `SQLite` file too | where the orders are: `postgres://…`, `mysql://…` |
+//! | `AMQP_URL` | none: no messages | the `RabbitMQ` broker whose messages ship orders |
+//! | `SECRET` | random | signs sessions and the simulated provider's notifications; the same for all servers |
 //! | `REDIS_URL` | none: records in this process | where the records are, such as `redis://127.0.0.1/` |
 
 use std::env;
@@ -18,6 +20,11 @@ use idem_core::store::redis::RedisStore;
 use idem_core::{Idempotency, MemoryStore};
 use tokio::net::TcpListener;
 
+use crate::seal::Seal;
+
+/// Of all records of this service, wherever they are.
+pub const NAMESPACE: &str = "orders";
+
 /// How the service was asked to run.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -25,8 +32,12 @@ pub struct Config {
     pub orders_file: PathBuf,
     /// Where the orders are.
     pub orders: Orders,
+    /// Where messages come from, if they do.
+    pub amqp_url: Option<String>,
     listen: Option<SocketAddr>,
     redis_url: Option<String>,
+    /// Signs whatever has to be ours.
+    pub seal: Seal,
 }
 
 /// Where the orders are.
@@ -54,8 +65,12 @@ impl Config {
         Ok(Self {
             orders_file: said("ORDERS_FILE").map_or_else(temporary_file, PathBuf::from),
             orders: orders(said("DATABASE_URL"))?,
+            amqp_url: said("AMQP_URL"),
             listen,
             redis_url: said("REDIS_URL"),
+            seal: Seal::new(
+                &said("SECRET").map_or_else(random, |secret| Ok(secret.into_bytes()))?,
+            )?,
         })
     }
 
@@ -73,7 +88,7 @@ impl Config {
             }
             None => Idempotency::builder(MemoryStore::new()),
         };
-        Ok(builder.namespace("orders").build()?)
+        Ok(builder.namespace(NAMESPACE).build()?)
     }
 
     /// Where the records are, in words.
@@ -124,6 +139,12 @@ fn orders(url: Option<String>) -> anyhow::Result<Orders> {
         Some(("mysql" | "mariadb", _)) => Ok(Orders::MySql(url)),
         _ => bail!("DATABASE_URL begins with postgres:// or mysql://; ORDERS_FILE names a file"),
     }
+}
+
+fn random() -> anyhow::Result<Vec<u8>> {
+    let mut secret = vec![0; 32];
+    getrandom::fill(&mut secret)?;
+    Ok(secret)
 }
 
 fn temporary_file() -> PathBuf {

@@ -169,6 +169,14 @@ impl Gateway {
         .bind(signed(fence))
         .execute(&self.ledger)
         .await?;
+        self.first_charge(order_no).await
+    }
+
+    /// The first charge for this order.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn first_charge(&self, order_no: &str) -> Result<Option<Charge>, sqlx::Error> {
         let charge: Option<(i64, i64)> = sqlx::query_as(
             "SELECT charge_no, amount_cents FROM charges WHERE order_no = ? ORDER BY charge_no",
         )
@@ -179,6 +187,28 @@ impl Gateway {
             charge_no,
             amount_cents,
         }))
+    }
+
+    /// Books what a buyer has paid without us, by a code on the provider's own page, say.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn charge_there(
+        &self,
+        order_no: &str,
+        amount_cents: i64,
+    ) -> Result<Charge, sqlx::Error> {
+        let charge_no = sqlx::query_scalar(
+            "INSERT INTO charges (order_no, amount_cents) VALUES (?, ?) RETURNING charge_no",
+        )
+        .bind(order_no)
+        .bind(amount_cents)
+        .fetch_one(&self.ledger)
+        .await?;
+        Ok(Charge {
+            charge_no,
+            amount_cents,
+        })
     }
 
     /// How often each order was charged; orders without a charge are left out.

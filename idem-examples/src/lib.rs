@@ -1,7 +1,7 @@
 //! An order service: what `idem` does, in a service that can be read in one sitting.
 //!
 //! [`scenes`] holds the annotated functions; everything else is the service around them: tables in
-//! [`orders`] and [`stock`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
+//! [`orders`], [`payments`] and [`stock`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
 
 pub mod answer;
 pub mod app;
@@ -11,10 +11,13 @@ pub mod gateway;
 pub mod input;
 pub mod orders;
 mod page;
+pub mod payments;
 pub mod rabbit;
 pub mod records;
 pub mod scenes;
+pub mod seal;
 pub mod serve;
+pub mod session;
 pub mod shop;
 pub mod stock;
 

@@ -5,6 +5,7 @@ use std::io::stderr;
 use anyhow::Context;
 use idem_examples::config::{Config, Orders};
 use idem_examples::database::Dialect;
+use idem_examples::scenes::messages::{self, QUEUE};
 use idem_examples::shop::Shop;
 use idem_examples::{app, database, serve};
 use tracing_subscriber::filter::LevelFilter;
@@ -43,6 +44,15 @@ async fn run<DB: Dialect>(config: &Config, shop: Shop<DB>) -> anyhow::Result<()>
     println!("order page  http://{}/", listener.local_addr()?);
     println!("orders      {}", config.orders());
     println!("records     {}", config.records());
-    let router = app::router(shop, idem.clone());
-    serve::until_told_to_stop(listener, router, &idem).await
+    let router = app::router(shop.clone(), idem.clone(), &config.seal).await?;
+    let consuming = async {
+        if let Some(url) = &config.amqp_url {
+            println!("messages    from RabbitMQ, queue {QUEUE}");
+            messages::listen(shop, url, serve::told_to_stop()?).await;
+        }
+        anyhow::Ok(())
+    };
+    let serving = serve::until_told_to_stop(listener, router, &idem);
+    tokio::try_join!(serving, consuming)?;
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! Orders: a table with a unique request id and a small state machine.
 
+use idem_core::States;
+use idem_core::states::{Answer, Transition, TransitionError};
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, Pool, Row};
+use sqlx::{FromRow, Pool, Row, Transaction};
 
-use crate::database::{Dialect, get, sql};
+use crate::database::{Dialect, Sql, Text, get, sql};
 
 /// An order, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,14 +26,22 @@ pub struct Order {
     pub charge_no: Option<i64>,
 }
 
-/// UNPAID → PAID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Where an order is, and what may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, States)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Waits for its payment.
+    #[state(code = 1, to(Paid))]
     Unpaid,
     /// Has it.
+    #[state(code = 2, to(Shipped, Refunded))]
     Paid,
+    /// Is on its way.
+    #[state(code = 3, to(Refunded))]
+    Shipped,
+    /// Has given its payment back.
+    #[state(code = 4)]
+    Refunded,
 }
 
 /// What is about to be stored.
@@ -47,15 +57,15 @@ pub struct Draft {
     pub amount_cents: i64,
 }
 
-/// What became of a change of status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transition {
-    /// The status was changed.
-    Applied,
-    /// The same charge had paid the order before.
-    AlreadyThere,
-    /// Somebody else changed the order first.
-    Conflict,
+/// Why a status could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// By the state machine.
+    #[error(transparent)]
+    Transition(#[from] TransitionError),
+    /// In the order itself.
+    #[error("the order can not be written: {0}")]
+    Database(#[from] sqlx::Error),
 }
 
 impl<R> FromRow<'_, R> for Order
@@ -63,20 +73,22 @@ where
     R: Row<Database: Dialect<Row = R>>,
 {
     fn from_row(row: &R) -> sqlx::Result<Self> {
-        let status: String = get(row, "status")?;
+        let status: i64 = get(row, "status")?;
         Ok(Self {
             order_no: get(row, "order_no")?,
             item: get(row, "item")?,
             quantity: get(row, "quantity")?,
             amount_cents: get(row, "amount_cents")?,
-            status: match &*status {
-                "paid" => Status::Paid,
-                _ => Status::Unpaid,
-            },
+            status: known(status)?,
             version: get(row, "version")?,
             charge_no: get(row, "charge_no")?,
         })
     }
+}
+
+fn known(code: i64) -> sqlx::Result<Status> {
+    let status = i16::try_from(code).ok().and_then(Status::from_code);
+    status.ok_or_else(|| sqlx::Error::Decode(format!("no order has the status {code}").into()))
 }
 
 /// Stores the draft, or gives the order that its request id made before, whatever that says.
@@ -123,10 +135,24 @@ fn number() -> String {
 /// What the database says.
 pub async fn find<DB: Dialect>(pool: &Pool<DB>, order_no: &str) -> sqlx::Result<Option<Order>> {
     let mut connection = pool.acquire().await?;
-    sql::<DB>("SELECT * FROM orders WHERE order_no = ?")
-        .bind(order_no.to_owned())
+    by_number::<DB>(order_no)
         .fetch_optional(&mut connection)
         .await
+}
+
+/// The same in a transaction.
+///
+/// # Errors
+/// What the database says.
+pub async fn find_in<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    order_no: &str,
+) -> sqlx::Result<Option<Order>> {
+    by_number::<DB>(order_no).fetch_optional(tx).await
+}
+
+fn by_number<DB: Dialect>(order_no: &str) -> Sql<DB> {
+    sql("SELECT * FROM orders WHERE order_no = ?").bind(order_no.to_owned())
 }
 
 /// The newest orders, newest first.
@@ -141,44 +167,63 @@ pub async fn newest<DB: Dialect>(pool: &Pool<DB>, count: i64) -> sqlx::Result<Ve
         .await
 }
 
-/// UNPAID → PAID by this charge, if the order is still as it was read.
+/// Another status for this cause, unless the states do not allow it or the order is no longer as
+/// it was read, at the version `expected`. A cause is no delivery and no request: it is the same
+/// whenever it is told.
 ///
 /// # Errors
-/// What the database says.
+/// What the database says. Roll back then.
 ///
 /// # Concurrent calls on the same key
-/// The version lets one through; for the others see [`Transition`].
-pub async fn mark_paid<DB: Dialect>(
-    pool: &Pool<DB>,
-    order: &Order,
+/// They wait for this transaction to end.
+pub async fn change<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    order_no: &str,
+    to: Status,
+    cause: &str,
+    expected: Option<i64>,
+) -> Result<Answer<Status>, ChangeError> {
+    let id = Text(order_no.to_owned());
+    Ok(transition().apply(tx, id, to, cause, expected).await?)
+}
+
+/// Paid by this charge.
+///
+/// # Errors
+/// As for [`change`].
+///
+/// # Concurrent calls on the same key
+/// As for [`change`].
+pub async fn pay<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    order_no: &str,
     charge_no: i64,
-) -> sqlx::Result<Transition> {
-    let mut connection = pool.acquire().await?;
-    let changed = sql::<DB>(
-        "UPDATE orders SET status = 'paid', charge_no = ?, version = version + 1
-         WHERE order_no = ? AND status = 'unpaid' AND version = ?",
-    )
-    .bind(charge_no)
-    .bind(order.order_no.clone())
-    .bind(order.version)
-    .execute(&mut connection)
-    .await?;
-    if changed == 1 {
-        return Ok(Transition::Applied);
+    expected: Option<i64>,
+) -> Result<Answer<Status>, ChangeError> {
+    let cause = format!("charge {charge_no}");
+    let answer = change(tx, order_no, Status::Paid, &cause, expected).await?;
+    if let Answer::Applied { .. } = answer {
+        sql::<DB>("UPDATE orders SET charge_no = ? WHERE order_no = ?")
+            .bind(charge_no)
+            .bind(order_no.to_owned())
+            .execute(tx)
+            .await?;
     }
-    drop(connection);
-    let paid_by = find(pool, &order.order_no)
-        .await?
-        .and_then(|order| order.charge_no);
-    Ok(if paid_by == Some(charge_no) {
-        Transition::AlreadyThere
-    } else {
-        Transition::Conflict
-    })
+    Ok(answer)
+}
+
+/// How the table of orders keeps the status.
+#[must_use]
+pub fn transition() -> Transition<Status> {
+    Transition::on("orders")
+        .id_column("order_no")
+        .log("order_event")
 }
 
 #[cfg(test)]
 mod tests {
+    use sqlx::Sqlite;
+
     use super::*;
     use crate::database;
 
@@ -192,13 +237,17 @@ mod tests {
             quantity: 1,
             amount_cents: 420,
         };
-        let as_read = insert_or_get(&pool, &draft).await?;
-        assert_eq!(mark_paid(&pool, &as_read, 7).await?, Transition::Applied);
-        assert_eq!(
-            mark_paid(&pool, &as_read, 7).await?,
-            Transition::AlreadyThere
-        );
-        assert_eq!(mark_paid(&pool, &as_read, 8).await?, Transition::Conflict);
+        let order = insert_or_get(&pool, &draft).await?;
+        let paid_by = async |charge_no| -> anyhow::Result<Answer<Status>> {
+            let mut tx = Sqlite::begin(&pool).await?;
+            let answer = pay(&mut tx, &order.order_no, charge_no, None).await?;
+            tx.commit().await?;
+            Ok(answer)
+        };
+        assert!(matches!(paid_by(7).await?, Answer::Applied { .. }));
+        assert!(matches!(paid_by(7).await?, Answer::AlreadyThere { .. }));
+        // N15
+        assert!(matches!(paid_by(8).await?, Answer::Conflict { .. }));
         let paid = insert_or_get(&pool, &draft).await?;
         assert_eq!((paid.status, paid.charge_no), (Status::Paid, Some(7)));
         Ok(())

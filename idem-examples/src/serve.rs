@@ -1,6 +1,7 @@
 //! Serving, and stopping without leaving anybody in doubt.
 
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture};
+use std::io;
 use std::time::Duration;
 
 use axum::Router;
@@ -23,18 +24,14 @@ pub async fn until_told_to_stop(
     router: Router,
     idem: &Idempotency,
 ) -> anyhow::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let told_to_stop = told_to_stop()?;
     let (stop, mut stopping) = watch::channel(false);
     let mut told = stopping.clone();
     let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
         let _ = told.wait_for(|stop| *stop).await;
     });
     let signalled = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
+        told_to_stop.await;
         tracing::info!("stopping");
         let _ = stop.send(true);
         std::future::pending::<()>().await;
@@ -57,4 +54,19 @@ pub async fn until_told_to_stop(
         );
     }
     Ok(())
+}
+
+/// Ends at SIGTERM or ctrl-c.
+///
+/// # Errors
+/// If signals can not be listened to.
+pub fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

@@ -8,16 +8,27 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
+use idem_core::Idempotency;
+use idem_core::store::{MySqlStore, PostgresStore, SqliteStore};
 use sqlx::mysql::MySqlQueryResult;
 use sqlx::postgres::PgQueryResult;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteQueryResult};
 use sqlx::{IntoArguments, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
 
-pub use self::sql::{Holds, Runs, Sql, get, sql};
+use crate::config::NAMESPACE;
+use crate::orders;
+
+pub use self::sql::{Holds, Runs, Sql, Text, get, sql};
+
+/// How long a writer waits for those before it: in an `SQLite` file there is one at a time, and who
+/// is next is a matter of luck.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A database for the shop.
 pub trait Dialect:
     sqlx::Database<Arguments: IntoArguments<Self>, Connection: Runs<Self>>
+    + idem_core::sql::Database
+    + idem_core::transaction::Database
     + Holds<i64>
     + Holds<Option<i64>>
     + Holds<String>
@@ -27,6 +38,9 @@ pub trait Dialect:
 
     /// Whether its placeholders are `$1`, `$2` instead of `?`.
     const NUMBERS_PLACEHOLDERS: bool = false;
+
+    /// The records that are kept beside the tables, by transactions.
+    fn records(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<Idempotency>> + Send;
 
     /// How many rows a statement has changed.
     fn changed(result: &Self::QueryResult) -> u64;
@@ -42,6 +56,12 @@ pub trait Dialect:
 
 impl Dialect for Sqlite {
     const SCHEMA: &'static str = include_str!("sqlite.sql");
+
+    async fn records(pool: &SqlitePool) -> anyhow::Result<Idempotency> {
+        let store = SqliteStore::new(pool.clone());
+        store.migrate().await?;
+        Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
+    }
 
     fn changed(result: &SqliteQueryResult) -> u64 {
         result.rows_affected()
@@ -59,6 +79,12 @@ impl Dialect for Postgres {
     const SCHEMA: &'static str = include_str!("postgres.sql");
     const NUMBERS_PLACEHOLDERS: bool = true;
 
+    async fn records(pool: &PgPool) -> anyhow::Result<Idempotency> {
+        let store = PostgresStore::new(pool.clone());
+        store.migrate().await?;
+        Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
+    }
+
     fn changed(result: &PgQueryResult) -> u64 {
         result.rows_affected()
     }
@@ -66,6 +92,12 @@ impl Dialect for Postgres {
 
 impl Dialect for MySql {
     const SCHEMA: &'static str = include_str!("mysql.sql");
+
+    async fn records(pool: &MySqlPool) -> anyhow::Result<Idempotency> {
+        let store = MySqlStore::new(pool.clone());
+        store.migrate().await?;
+        Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
+    }
 
     fn changed(result: &MySqlQueryResult) -> u64 {
         result.rows_affected()
@@ -76,7 +108,7 @@ impl Dialect for MySql {
 ///
 /// # Errors
 /// What the database says: no right to write there, or a file that is no database.
-pub async fn sqlite(file: &Path) -> sqlx::Result<SqlitePool> {
+pub async fn sqlite(file: &Path) -> anyhow::Result<SqlitePool> {
     prepared(open(file).await?).await
 }
 
@@ -84,7 +116,7 @@ pub async fn sqlite(file: &Path) -> sqlx::Result<SqlitePool> {
 ///
 /// # Errors
 /// What the database says.
-pub async fn postgres(url: &str) -> sqlx::Result<PgPool> {
+pub async fn postgres(url: &str) -> anyhow::Result<PgPool> {
     prepared(PgPool::connect(url).await?).await
 }
 
@@ -92,7 +124,7 @@ pub async fn postgres(url: &str) -> sqlx::Result<PgPool> {
 ///
 /// # Errors
 /// What the database says.
-pub async fn mysql(url: &str) -> sqlx::Result<MySqlPool> {
+pub async fn mysql(url: &str) -> anyhow::Result<MySqlPool> {
     prepared(MySqlPool::connect(url).await?).await
 }
 
@@ -107,8 +139,9 @@ pub async fn ledger(file: &Path) -> sqlx::Result<SqlitePool> {
     Ok(pool)
 }
 
-async fn prepared<DB: Dialect>(pool: Pool<DB>) -> sqlx::Result<Pool<DB>> {
+async fn prepared<DB: Dialect>(pool: Pool<DB>) -> anyhow::Result<Pool<DB>> {
     pool.acquire().await?.script(DB::SCHEMA).await?;
+    orders::transition().migrate(&pool).await?;
     Ok(pool)
 }
 
@@ -117,7 +150,7 @@ async fn open(file: &Path) -> sqlx::Result<SqlitePool> {
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
-        .busy_timeout(Duration::from_secs(5));
+        .busy_timeout(PATIENCE);
     SqlitePoolOptions::new()
         .max_connections(4)
         .connect_with(options)

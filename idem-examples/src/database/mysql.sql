@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS orders (
     item         VARCHAR(20)    NOT NULL,
     quantity     BIGINT         NOT NULL,
     amount_cents BIGINT         NOT NULL,
-    status       VARCHAR(20)    NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    status       BIGINT         NOT NULL DEFAULT 1,
     version      BIGINT         NOT NULL DEFAULT 1,
     charge_no    BIGINT
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
@@ -22,4 +22,13 @@ CREATE TABLE IF NOT EXISTS purchases (
     buyer      VARCHAR(100)   NOT NULL,
     INDEX purchases_by_sale (sale_no),
     FOREIGN KEY (sale_no) REFERENCES sales (sale_no)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
+
+CREATE TABLE IF NOT EXISTS payments (
+    id           BIGINT        NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    order_no     VARBINARY(16) NOT NULL,
+    charge_no    BIGINT        NOT NULL,
+    kind         VARCHAR(20)   NOT NULL,
+    amount_cents BIGINT        NOT NULL,
+    INDEX payments_by_order (order_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;

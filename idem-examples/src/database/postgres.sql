@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS orders (
     item         TEXT   NOT NULL,
     quantity     BIGINT NOT NULL,
     amount_cents BIGINT NOT NULL,
-    status       TEXT   NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    status       BIGINT NOT NULL DEFAULT 1,
     version      BIGINT NOT NULL DEFAULT 1,
     charge_no    BIGINT
 );
@@ -24,3 +24,12 @@ CREATE TABLE IF NOT EXISTS purchases (
     buyer      TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);
+
+CREATE TABLE IF NOT EXISTS payments (
+    id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    order_no     TEXT   NOT NULL,
+    charge_no    BIGINT NOT NULL,
+    kind         TEXT   NOT NULL,
+    amount_cents BIGINT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS payments_by_order ON payments (order_no);

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::future::Future;
 
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
 use sqlx::query::Query;
 use sqlx::{
     AssertSqlSafe, ColumnIndex, Database, Decode, Encode, Executor, FromRow, Row, Type, query,
@@ -22,6 +24,15 @@ pub trait Holds<T>: Database {
     /// # Errors
     /// There is no such column, or it holds something else.
     fn get(row: &Self::Row, column: &str) -> sqlx::Result<T>;
+
+    /// Writes the value as this database takes it.
+    ///
+    /// # Errors
+    /// It can not be written.
+    fn encode(value: &T, into: &mut Self::ArgumentBuffer) -> Result<IsNull, BoxDynError>;
+
+    /// What this database calls the type.
+    fn type_info() -> Self::TypeInfo;
 }
 
 impl<DB, T> Holds<T> for DB
@@ -37,6 +48,30 @@ where
     fn get(row: &DB::Row, column: &str) -> sqlx::Result<T> {
         // Unchecked: MySQL gives text that was kept as bytes, so that only equal bytes are equal.
         row.try_get_unchecked(column)
+    }
+
+    fn encode(value: &T, into: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        value.encode_by_ref(into)
+    }
+
+    fn type_info() -> DB::TypeInfo {
+        T::type_info()
+    }
+}
+
+/// Text that any of the databases takes, where an interface of sqlx asks for that.
+#[derive(Debug, Clone)]
+pub struct Text(pub String);
+
+impl<DB: Holds<String>> Encode<'_, DB> for Text {
+    fn encode_by_ref(&self, into: &mut DB::ArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        DB::encode(&self.0, into)
+    }
+}
+
+impl<DB: Holds<String>> Type<DB> for Text {
+    fn type_info() -> DB::TypeInfo {
+        DB::type_info()
     }
 }
 

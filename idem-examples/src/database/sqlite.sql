@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS orders (
     item         TEXT    NOT NULL,
     quantity     INTEGER NOT NULL,
     amount_cents INTEGER NOT NULL,
-    status       TEXT    NOT NULL DEFAULT 'unpaid' CHECK (status IN ('unpaid', 'paid')),
+    status       INTEGER NOT NULL DEFAULT 1,
     version      INTEGER NOT NULL DEFAULT 1,
     charge_no    INTEGER
 ) STRICT;
@@ -21,3 +21,12 @@ CREATE TABLE IF NOT EXISTS purchases (
     buyer      TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);
+
+CREATE TABLE IF NOT EXISTS payments (
+    id           INTEGER PRIMARY KEY,
+    order_no     TEXT    NOT NULL,
+    charge_no    INTEGER NOT NULL,
+    kind         TEXT    NOT NULL,
+    amount_cents INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS payments_by_order ON payments (order_no);

@@ -9,9 +9,15 @@ use crate::answer::Refusal;
 const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 14] = [
     ("style.css", CSS, include_str!("style.css")),
     ("main.js", JS, include_str!("main.js")),
+    ("sale.js", JS, include_str!("sale.js")),
+    ("refresh.js", JS, include_str!("refresh.js")),
+    ("pay.js", JS, include_str!("pay.js")),
+    ("form.js", JS, include_str!("form.js")),
+    ("create.js", JS, include_str!("create.js")),
+    ("callback.js", JS, include_str!("callback.js")),
     ("dom.js", JS, include_str!("dom.js")),
     ("http.js", JS, include_str!("http.js")),
     ("orders.js", JS, include_str!("orders.js")),

@@ -7,6 +7,11 @@ import { language, t } from "./texts.js";
 /** More than a browser sends to one host at a time. */
 const AT_ONCE = 6;
 
+/** In milliseconds. */
+export const AT_A_GLANCE = 1000;
+
+export const good = (run) => run.answers.filter((answer) => answer.ok);
+
 export class Panel {
   /** `sum(run)` gives `[text, tone]` of the line above; `tell(data)` the text of a good answer. */
   constructor(root, { sum, tell }) {
@@ -21,9 +26,11 @@ export class Panel {
     language.onChange(() => this.show());
   }
 
-  /** Presses that come quicker than their answers are one run. */
+  /** Presses that come quicker than anybody reads the answers are one run. */
   begin(about) {
-    if (!this.run?.open || this.run.about !== about) this.run = { about, open: 0, sent: 0, answers: [] };
+    const { run } = this;
+    const goesOn = run?.about === about && (run.open || performance.now() - run.answered < AT_A_GLANCE);
+    if (!goesOn) this.run = { about, open: 0, sent: 0, answers: [], answered: 0 };
     return this.run;
   }
 
@@ -32,6 +39,7 @@ export class Panel {
     run.open++;
     const answer = await send(path, request);
     run.open--;
+    run.answered = performance.now();
     run.answers.push({ number, ...answer });
     this.show();
     return answer;
@@ -56,7 +64,7 @@ export class Panel {
     const text = answer.note ? t(answer.note) : answer.ok ? this.tell(answer.data) : refusal(answer.data);
     return [
       cell(answer.number, "num soft"), cell(`${answer.took} ms`, "num"),
-      cell(answer.status ?? "—", answer.ok ? "good" : "warn"),
+      cell(String(answer.status ?? "—"), answer.ok ? "good" : "warn"),
       cell(answer.outcome ? t(answer.outcome) : "—"), cell(text, "grow"),
     ];
   }

@@ -29,7 +29,7 @@ pub struct NewOrder {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There is no such item, or not in this quantity.
-    #[error("order 1 to 99 of tea, cup or pot, under an id of at most 100 bytes")]
+    #[error("order 1 to 99 of tea, cup or pot, under an id of 1 to 100 bytes")]
     Invalid,
     /// The request id belongs to an order that says something else.
     #[error("this request id was used for another order")]
@@ -65,6 +65,14 @@ pub async fn create_order<DB: Dialect>(
     shop: Shop<DB>,
     request: NewOrder,
 ) -> Result<Order, CreateError> {
+    store(&shop, request).await
+}
+
+/// The order of this request id, stored now or before.
+pub(super) async fn store<DB: Dialect>(
+    shop: &Shop<DB>,
+    request: NewOrder,
+) -> Result<Order, CreateError> {
     let draft = price(request)?;
     let order = orders::insert_or_get(&shop.pool, &draft).await?;
     // The record may have expired; the row has not.
@@ -81,7 +89,8 @@ fn price(request: NewOrder) -> Result<Draft, CreateError> {
         "pot" => 3900,
         _ => return Err(CreateError::Invalid),
     };
-    if !(1..=99).contains(&request.quantity) || request.request_id.len() > LONGEST_ID {
+    let has_id = (1..=LONGEST_ID).contains(&request.request_id.len());
+    if !(1..=99).contains(&request.quantity) || !has_id {
         return Err(CreateError::Invalid);
     }
     Ok(Draft {

@@ -2,13 +2,14 @@
 //! machine behind it.
 
 use axum::http::StatusCode;
+use idem_core::states::Answer;
 use idem_core::{Attempt, OnError, Recovered, idempotent};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
 use crate::database::Dialect;
 use crate::gateway::{Card, Charge, ChargeError, ChargeRequest};
-use crate::orders::{self, Order, Transition};
+use crate::orders::{self, ChangeError, Order};
 use crate::shop::Shop;
 
 /// One business request: this order is to be paid.
@@ -43,6 +44,9 @@ pub enum PayError {
     /// The card was charged, but another charge had paid the order.
     #[error("the order was paid by another charge meanwhile")]
     PaidTwice,
+    /// The card was charged; the order's status could not be changed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
     /// The database failed.
     #[error("the orders can not be read or written: {0}")]
     Database(#[from] sqlx::Error),
@@ -91,6 +95,7 @@ fn meaning(error: &PayError) -> OnError {
         PayError::Charge(ChargeError::Declined | ChargeError::Voided) => OnError::Fail,
         PayError::Charge(ChargeError::TimedOut | ChargeError::Ledger(_))
         | PayError::PaidTwice
+        | PayError::Change(_)
         | PayError::Database(_)
         | PayError::Guard(_) => OnError::Abandon,
     }
@@ -119,10 +124,13 @@ async fn mark_paid<DB: Dialect>(
     order: &Order,
     charge: Charge,
 ) -> Result<Receipt, PayError> {
-    match orders::mark_paid(&shop.pool, order, charge.charge_no).await? {
-        Transition::Applied | Transition::AlreadyThere => Ok(receipt(order, charge.charge_no)),
-        Transition::Conflict => Err(PayError::PaidTwice),
+    let (order_no, version) = (&order.order_no, Some(order.version));
+    let mut tx = DB::begin(&shop.pool).await?;
+    match orders::pay(&mut tx, order_no, charge.charge_no, version).await? {
+        Answer::Applied { .. } | Answer::AlreadyThere { .. } => tx.commit().await?,
+        _ => return Err(PayError::PaidTwice),
     }
+    Ok(receipt(order, charge.charge_no))
 }
 
 fn charge_for(order: &Order, request: &PayRequest) -> ChargeRequest {
@@ -160,6 +168,7 @@ impl From<PayError> for Refusal {
             PayError::Charge(ChargeError::Ledger(error)) | PayError::Database(error) => {
                 return Self::internal(error);
             }
+            PayError::Change(error) => return Self::internal(error),
             PayError::Guard(error) => return error.clone().into(),
         };
         Self::new(status, code, error.to_string())

@@ -1,6 +1,8 @@
 //! The page as people meet it: a headless Chromium, its mouse and its keyboard.
 
 mod browser;
+mod callbacks;
+mod forms;
 mod keyboard;
 mod languages;
 mod paying;

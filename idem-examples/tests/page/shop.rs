@@ -49,6 +49,22 @@ impl Shop {
         self.service.client()
     }
 
+    /// Chooses who is logged in, and waits until the service knows it.
+    pub(crate) async fn log_in(&self, name: &str) -> Result<()> {
+        let user = self.find("#user").await?;
+        user.select_by_value(name).await?;
+        let who = "const done = arguments[0];
+            fetch('/session').then((response) => response.json()).then(({ name }) => done(name))";
+        let deadline = Instant::now() + PATIENCE;
+        while self.window.execute_async(who, Vec::new()).await? != name {
+            if Instant::now() >= deadline {
+                bail!("{name} is not logged in");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
     /// Creates an order by a click, and gives its number.
     pub(crate) async fn create_order(&self) -> Result<String> {
         self.click("#create button.main").await?;

@@ -12,7 +12,7 @@ use ureq::Agent;
 /// Longer than any lease of the service.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client of one address. Clones share its connections.
+/// A client of one address. Clones share its cookies.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     agent: Agent,
@@ -32,11 +32,33 @@ impl Client {
     pub(crate) fn new(base: String) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
+            // A server that refuses before it has read a body closes the connection.
+            .max_idle_connections(0)
             .timeout_global(Some(PATIENCE));
         Self {
             agent: config.build().into(),
             base,
         }
+    }
+
+    /// A client of the same service with no cookie of this one's.
+    pub(crate) fn apart(&self) -> Self {
+        Self::new(self.base.clone())
+    }
+
+    pub(crate) fn status(&self, path: &str) -> Result<u16> {
+        Ok(self.agent.get(self.url(path)).call()?.status().as_u16())
+    }
+
+    pub(crate) fn status_with_cookie(&self, path: &str, cookie: &str) -> Result<u16> {
+        let request = self.agent.get(self.url(path)).header("cookie", cookie);
+        Ok(request.call()?.status().as_u16())
+    }
+
+    pub(crate) fn cache_control_of_post(&self, path: &str) -> Result<String> {
+        let response = self.agent.post(self.url(path)).send_empty()?;
+        let header = response.headers().get("cache-control");
+        Ok(header.context("none")?.to_str()?.to_owned())
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Answer> {
@@ -50,6 +72,14 @@ impl Client {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<Answer> {
         read(self.agent.post(self.url(path)).send_json(body)?)
+    }
+
+    pub(crate) fn post_signed(&self, path: &str, body: &str, signature: &str) -> Result<Answer> {
+        let request = self
+            .agent
+            .post(self.url(path))
+            .header("x-provider-signature", signature);
+        read(request.send(body)?)
     }
 
     pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Answer> {

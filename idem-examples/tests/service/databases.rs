@@ -5,12 +5,14 @@ use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
 
 use crate::server::{Place, Service};
-use crate::{duplicates, flash_sale, orders};
+use crate::{callbacks, duplicates, flash_sale, forms, orders};
 
 fn every_scene(service: &Service) -> Result<()> {
     orders::creates_one_order(service)?;
     orders::tells_ids_apart(service)?;
+    forms::takes_a_token_once(service)?;
     duplicates::charges_once(service, 3)?;
+    callbacks::notes_each_event_once(service)?;
     flash_sale::sells_what_there_is(service)?;
     flash_sale::sells_one_to_one_request(service)
 }

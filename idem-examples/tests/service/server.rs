@@ -20,8 +20,7 @@ const START: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Place {
     folder: TempDir,
-    redis_url: Option<String>,
-    database_url: Option<String>,
+    urls: Vec<(&'static str, String)>,
 }
 
 /// A running service.
@@ -36,26 +35,28 @@ pub(crate) struct Service {
 impl Place {
     /// Records in the process.
     pub(crate) fn alone() -> Result<Rc<Self>> {
-        Self::new(None, None)
+        Self::new([])
     }
 
     /// Records in Redis.
     pub(crate) fn with(redis: &RedisServer) -> Result<Rc<Self>> {
-        Self::new(Some(redis.url()), None)
+        Self::new([("REDIS_URL", redis.url())])
     }
 
     /// Orders in the database at this address.
     pub(crate) fn on(database_url: String) -> Result<Rc<Self>> {
-        Self::new(None, Some(database_url))
+        Self::new([("DATABASE_URL", database_url)])
     }
 
-    fn new(redis_url: Option<String>, database_url: Option<String>) -> Result<Rc<Self>> {
+    /// Messages from the broker at this address.
+    pub(crate) fn fed_by(broker_url: String) -> Result<Rc<Self>> {
+        Self::new([("AMQP_URL", broker_url)])
+    }
+
+    fn new(urls: impl Into<Vec<(&'static str, String)>>) -> Result<Rc<Self>> {
         let folder = tempfile::Builder::new().prefix("idem-orders-").tempdir()?;
-        Ok(Rc::new(Self {
-            folder,
-            redis_url,
-            database_url,
-        }))
+        let urls = urls.into();
+        Ok(Rc::new(Self { folder, urls }))
     }
 
     /// Starts a service here; `name` tells its log from others'.
@@ -78,11 +79,8 @@ impl Place {
         command
             .env("LISTEN", "127.0.0.1:0")
             .env("ORDERS_FILE", self.folder.path().join("orders.sqlite"))
-            .env("REDIS_URL", self.redis_url.as_deref().unwrap_or_default())
-            .env(
-                "DATABASE_URL",
-                self.database_url.as_deref().unwrap_or_default(),
-            )
+            .envs(["REDIS_URL", "DATABASE_URL", "AMQP_URL"].map(|unset| (unset, "")))
+            .envs(self.urls.iter().cloned())
             .stdin(Stdio::null())
             .stdout(File::create(&output)?)
             .stderr(File::create(&log)?);

@@ -1,0 +1,70 @@
+//! Flash sales.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::{post, put};
+use axum::{Json, Router};
+use idem_core::observe;
+use serde::Deserialize;
+
+use crate::answer::{Refusal, answer};
+use crate::database::Dialect;
+use crate::input::Input;
+use crate::scenes::flash_sale::{BuyRequest, buy};
+use crate::shop::Shop;
+use crate::stock::{self, Sale};
+
+pub(super) fn routes<DB: Dialect>() -> Router<Shop<DB>> {
+    Router::new()
+        .route("/sales/{sale_no}", put(open).get(show))
+        .route("/sales/{sale_no}/buy", post(take))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NewSale {
+    available: u16,
+}
+
+/// One that is open stays as it is.
+async fn open<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+    Input(sale): Input<NewSale>,
+) -> Result<Json<Sale>, Refusal> {
+    if !(1..=16).contains(&sale_no.len()) {
+        let rule = "a sale's number has 1 to 16 bytes";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "invalid_sale", rule));
+    }
+    stock::open(&shop.pool, &sale_no, sale.available.into()).await?;
+    show(State(shop), Path(sale_no)).await
+}
+
+async fn show<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+) -> Result<Json<Sale>, Refusal> {
+    let sale = stock::find(&shop.pool, &sale_no).await?;
+    sale.map(Json).ok_or_else(Refusal::nothing_here)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Click {
+    request_id: String,
+    buyer: String,
+}
+
+async fn take<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+    Input(Click { request_id, buyer }): Input<Click>,
+) -> Response {
+    let request = BuyRequest {
+        request_id,
+        sale_no,
+        buyer,
+    };
+    answer(StatusCode::CREATED, observe(buy(shop, request)).await)
+}

@@ -1,0 +1,131 @@
+//! Payment callback: the provider tells what happened to a charge, again and again until we say
+//! `success`. Its signature is checked before anything else, so that nobody can poison a record;
+//! then the notification, the order's state and the record of having done it are one transaction.
+
+use axum::http::StatusCode;
+use idem_core::idempotent;
+use idem_core::states::Answer;
+use sqlx::Transaction;
+
+use crate::answer::Refusal;
+use crate::database::Dialect;
+use crate::orders::{self, ChangeError, Status};
+use crate::payments::{self, Kind, Notification};
+use crate::seal::Seal;
+use crate::shop::Shop;
+
+/// Why we do not say `success`; the provider will come again.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// Not signed by the provider.
+    #[error("the signature is wrong")]
+    Forged,
+    /// Signed, but not as agreed.
+    #[error("the notification can not be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// There is no such order.
+    #[error("there is no such order")]
+    NoSuchOrder,
+    /// The order costs something else.
+    #[error("the order costs something else")]
+    WrongAmount,
+    /// A refund that overtook its payment, say.
+    #[error("this can not happen to an order that is {0:?}")]
+    NotNow(Status),
+    /// Another charge has paid the order: somebody has to give one of them back.
+    #[error("another charge has made this change before")]
+    AnotherCharge,
+    /// The order's state could not be changed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The database failed.
+    #[error("the payments can not be written: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The guard refused.
+    #[error(transparent)]
+    Guard(#[from] idem_core::Error),
+}
+
+/// Takes what the provider sent: the signature, then everything else.
+///
+/// # Errors
+/// See [`CallbackError`]. Nothing was written then.
+///
+/// # Cancel safety
+/// Dropped, the transaction is rolled back, unless its commit was under way.
+pub async fn receive<DB: Dialect>(
+    shop: &Shop<DB>,
+    provider: &Seal,
+    signature: &str,
+    body: &[u8],
+) -> Result<(), CallbackError> {
+    if !provider.is_signed(body, signature) {
+        return Err(CallbackError::Forged);
+    }
+    let note: Notification = serde_json::from_slice(body)?;
+    let mut tx = DB::begin(&shop.pool).await?;
+    apply(&mut tx, &note).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Does what the notification says, once. The key holds its kind: by the charge alone, a refund
+/// would be taken for the payment told again.
+///
+/// # Errors
+/// See [`CallbackError`].
+///
+/// # Concurrent calls on the same key
+/// The first has the key until its transaction ends; the others wait for that.
+#[idempotent(
+    prefix = "order:notify",
+    key = (note.charge_no, note.kind),
+    fingerprint = "note",
+    expire = "30d",
+    in_progress = "wait",
+    tx = tx
+)]
+pub async fn apply<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    note: &Notification,
+) -> Result<(), CallbackError> {
+    let order = orders::find_in(tx, &note.order_no).await?;
+    let order = order.ok_or(CallbackError::NoSuchOrder)?;
+    if order.amount_cents != note.amount_cents {
+        return Err(CallbackError::WrongAmount);
+    }
+    let (order_no, charge_no) = (&note.order_no, note.charge_no);
+    let answer = match note.kind {
+        Kind::Paid => orders::pay(tx, order_no, charge_no, None).await?,
+        Kind::Refunded => {
+            let cause = format!("refund of charge {charge_no}");
+            orders::change(tx, order_no, Status::Refunded, &cause, None).await?
+        }
+    };
+    match answer {
+        Answer::Applied { .. } | Answer::AlreadyThere { .. } => {}
+        Answer::Illegal { current, .. } => return Err(CallbackError::NotNow(current)),
+        Answer::NotFound => return Err(CallbackError::NoSuchOrder),
+        _ => return Err(CallbackError::AnotherCharge),
+    }
+    payments::note(tx, note).await?;
+    Ok(())
+}
+
+impl From<CallbackError> for Refusal {
+    fn from(error: CallbackError) -> Self {
+        let (status, code) = match &error {
+            CallbackError::Forged => (StatusCode::UNAUTHORIZED, "forged"),
+            CallbackError::Unreadable(_) => (StatusCode::BAD_REQUEST, "unreadable"),
+            CallbackError::NoSuchOrder => (StatusCode::NOT_FOUND, "no_such_order"),
+            CallbackError::WrongAmount => (StatusCode::UNPROCESSABLE_ENTITY, "wrong_amount"),
+            CallbackError::NotNow(_) => (StatusCode::CONFLICT, "not_now"),
+            CallbackError::AnotherCharge => (StatusCode::CONFLICT, "another_charge"),
+            CallbackError::Change(error) => return Self::internal(error),
+            CallbackError::Database(error) => return Self::internal(error),
+            CallbackError::Guard(error) => return error.clone().into(),
+        };
+        tracing::warn!(%error, "a notification was not accepted");
+        Self::new(status, code, error.to_string())
+    }
+}

@@ -1,0 +1,107 @@
+//! Message consumer: a message says that a paid order is to be shipped. Brokers deliver at least
+//! once and publishers publish again, so the *order* is the key, not the delivery; and since what
+//! a message does here is in a database, its record is in the same transaction.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use idem_core::consumer::{Consumer, Meaning};
+use idem_core::idempotent;
+use idem_core::states::Answer;
+use serde::{Deserialize, Serialize};
+use sqlx::Transaction;
+
+use crate::database::Dialect;
+use crate::orders::{self, ChangeError, Status};
+use crate::rabbit::{Message, Rabbit};
+use crate::shop::Shop;
+
+/// Where the messages come from.
+pub const QUEUE: &str = "orders.ship";
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shipment {
+    /// Which order is to be shipped.
+    pub order_no: String,
+}
+
+/// Why an order was not shipped.
+#[derive(Debug, thiserror::Error)]
+pub enum ShipError {
+    /// The message is no [`Shipment`].
+    #[error("the message can not be read: {0}")]
+    Unreadable(#[from] serde_json::Error),
+    /// It may be paid in a moment: the messages of others have their own way.
+    #[error("the order is not paid yet")]
+    NotPaid,
+    /// There is no such order, or its money was given back.
+    #[error("there is no order to be shipped")]
+    NothingToShip,
+    /// The order's state could not be changed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The database failed.
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The guard refused.
+    #[error(transparent)]
+    Guard(#[from] idem_core::Error),
+}
+
+/// Ships what the messages say, until `stop` ends.
+///
+/// # Cancel safety
+/// Dropped, it leaves the messages in work to be delivered again.
+pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, stop: impl Future<Output = ()>) {
+    let consumer = Arc::new(Consumer::new(meaning));
+    let handler = move |message: Message| {
+        let shop = shop.clone();
+        async move { handle(&shop, &message.payload).await }
+    };
+    Rabbit::new(url, QUEUE)
+        .listen(consumer, handler, stop)
+        .await;
+}
+
+async fn handle<DB: Dialect>(shop: &Shop<DB>, payload: &[u8]) -> Result<(), ShipError> {
+    let shipment: Shipment = serde_json::from_slice(payload)?;
+    let mut tx = DB::begin(&shop.pool).await?;
+    ship(&mut tx, &shipment).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Ships the order, once.
+///
+/// # Errors
+/// See [`ShipError`]. Nothing was written then.
+///
+/// # Concurrent calls on the same key
+/// The first has the key until its transaction ends; the others are told to come back, and their
+/// messages are delayed.
+#[idempotent(prefix = "order:ship", key = "shipment.order_no", expire = "30d", tx = tx)]
+pub async fn ship<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    shipment: &Shipment,
+) -> Result<(), ShipError> {
+    let order_no = &shipment.order_no;
+    match orders::change(tx, order_no, Status::Shipped, "shipment", None).await? {
+        Answer::Applied { .. } | Answer::AlreadyThere { .. } => Ok(()),
+        Answer::Illegal {
+            current: Status::Unpaid,
+            ..
+        } => Err(ShipError::NotPaid),
+        _ => Err(ShipError::NothingToShip),
+    }
+}
+
+/// What an error asks to be done with its message.
+fn meaning(error: &ShipError) -> Meaning<'_> {
+    match error {
+        ShipError::Guard(refusal) => Meaning::Refusal(refusal),
+        ShipError::Unreadable(_) => Meaning::Unreadable,
+        ShipError::NotPaid | ShipError::Change(_) | ShipError::Database(_) => Meaning::Retry,
+        ShipError::NothingToShip => Meaning::Dead,
+    }
+}

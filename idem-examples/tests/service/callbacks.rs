@@ -1,0 +1,165 @@
+//! The payment provider's notifications, real and forged.
+
+use std::thread;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client};
+use crate::server::Service;
+
+/// A notification, as the provider signed it.
+struct Note {
+    body: String,
+    signature: String,
+}
+
+impl Client {
+    fn notification(&self, order_no: &str, kind: &str) -> Result<Note> {
+        let occasion = json!({ "order_no": order_no, "kind": kind });
+        let signed = self.post("/provider/notifications", &occasion)?.body;
+        let text = |field: &str| signed[field].as_str().map(str::to_owned);
+        Ok(Note {
+            body: text("body").context("no body")?,
+            signature: text("signature").context("no signature")?,
+        })
+    }
+
+    fn notify(&self, note: &Note) -> Result<Answer> {
+        self.post_signed("/callbacks/payment", &note.body, &note.signature)
+    }
+
+    fn payments(&self, order_no: &str) -> Result<Vec<Value>> {
+        let payments = self.get(&format!("/orders/{order_no}/payments"))?.body;
+        Ok(payments.as_array().context("no list")?.clone())
+    }
+
+    fn status_of(&self, order_no: &str) -> Result<Value> {
+        Ok(self.get(&format!("/orders/{order_no}"))?.body["status"].clone())
+    }
+}
+
+fn assert_success(answer: &Answer) {
+    assert_eq!(
+        (answer.status, &answer.body),
+        (200, &"success".into()),
+        "{answer:?}"
+    );
+}
+
+// N15, N18, N35
+pub(crate) fn notes_each_event_once(service: &Service) -> Result<()> {
+    let client = service.client();
+    let order_no = client.create_order("to be notified")?;
+    let paid = client.notification(&order_no, "paid")?;
+    let answers: Vec<Answer> = thread::scope(|scope| {
+        let sent: Vec<_> = (0..5)
+            .map(|_| scope.spawn(|| client.notify(&paid).unwrap()))
+            .collect();
+        sent.into_iter()
+            .map(|answer| answer.join().unwrap())
+            .collect()
+    });
+    // One that was told to come back does so, as providers do.
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        assert_eq!(answer.body["code"], "in_progress", "{answer:?}");
+    }
+    assert_success(&client.notify(&paid)?);
+    assert_eq!(client.payments(&order_no)?.len(), 1);
+    assert_eq!(client.status_of(&order_no)?, "paid");
+
+    let refunded = client.notification(&order_no, "refunded")?;
+    for _ in 0..2 {
+        assert_success(&client.notify(&refunded)?);
+    }
+    assert_success(&client.notify(&paid)?);
+    let kinds: Vec<_> = client
+        .payments(&order_no)?
+        .iter()
+        .map(|payment| payment["kind"].clone())
+        .collect();
+    assert_eq!(kinds, ["paid", "refunded"]);
+    assert_eq!(client.status_of(&order_no)?, "refunded");
+    Ok(())
+}
+
+#[test]
+fn one_notification_sent_five_times_is_one_payment_and_a_refund_is_not_swallowed() -> Result<()> {
+    notes_each_event_once(&Service::start()?)
+}
+
+// N18
+#[test]
+fn a_forged_notification_writes_nothing_that_could_hinder_the_real_one() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let real = client.notification(&order_no, "paid")?;
+    let cheap = real.body.replace("2500", "1");
+    assert_ne!(cheap, real.body);
+    for (body, signature) in [
+        (&cheap, &*real.signature),
+        (&real.body, "00"),
+        (&real.body, ""),
+    ] {
+        let answer = client.post_signed("/callbacks/payment", body, signature)?;
+        assert_eq!(
+            (answer.status, &answer.body["code"]),
+            (401, &"forged".into())
+        );
+    }
+    assert_eq!(
+        client.get("/records")?.body.as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_success(&client.notify(&real)?);
+    assert_eq!(client.status_of(&order_no)?, "paid");
+    Ok(())
+}
+
+#[test]
+fn a_refund_that_overtakes_its_payment_is_taken_when_it_comes_again() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let refunded = client.notification(&order_no, "refunded")?;
+    let early = client.notify(&refunded)?;
+    assert_eq!(
+        (early.status, &early.body["code"]),
+        (409, &"not_now".into())
+    );
+    assert_eq!(client.payments(&order_no)?, Vec::<Value>::new());
+    assert_success(&client.notify(&client.notification(&order_no, "paid")?)?);
+    assert_success(&client.notify(&refunded)?);
+    assert_eq!(client.status_of(&order_no)?, "refunded");
+    Ok(())
+}
+
+#[test]
+fn the_notification_of_a_payment_by_the_page_finds_it_paid() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    assert_eq!(client.pay(&order_no)?.status, 200);
+    assert_success(&client.notify(&client.notification(&order_no, "paid")?)?);
+    assert_eq!(client.payments(&order_no)?.len(), 1);
+    assert_eq!(client.charges(&order_no)?, 1);
+    Ok(())
+}
+
+// N15
+#[test]
+fn a_second_charge_is_no_success_although_the_order_is_paid() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    // Paid at the provider's page, which has told nobody yet; then by the button, too.
+    let first = client.notification(&order_no, "paid")?;
+    assert_eq!(client.pay(&order_no)?.status, 200);
+    let answer = client.notify(&first)?;
+    assert_eq!(
+        (answer.status, &answer.body["code"]),
+        (409, &"another_charge".into())
+    );
+    Ok(())
+}
