@@ -13,7 +13,7 @@ mod panics;
 mod recover;
 mod refuse;
 mod results;
-mod rig;
+use idem_tests::rig;
 mod runtimes;
 mod saying;
 mod settle;

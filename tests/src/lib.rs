@@ -24,6 +24,7 @@ pub mod proxy;
 pub mod rabbit;
 pub mod redis;
 pub mod resp;
+pub mod rig;
 pub mod sentinel;
 pub mod tls;
 pub mod wait;
