@@ -265,7 +265,7 @@ impl Attempt {
     }
 
     /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
-    /// the body may finish; otherwise it has to go.
+    /// the body may finish, and under a lock it decides itself; otherwise it has to go.
     pub(crate) fn lose(&self) {
         if !self.can_be_lost() || self.0.lost.swap(true, Ordering::SeqCst) {
             return;
@@ -276,7 +276,7 @@ impl Attempt {
         let nobody_else_can_have_it = settings.on_abandoned == OnAbandoned::Hold
             && self.lease().checkpoint
             && !settings.recover;
-        if !nobody_else_can_have_it {
+        if !nobody_else_can_have_it && !self.0.key.is_lock() {
             self.0.stop.store(true, Ordering::SeqCst);
         }
         self.0.signal.notify_waiters();
@@ -322,12 +322,18 @@ impl Attempt {
         self.lease().sent + self.0.settings.terms.lease.mul_f64(SAFE_PART)
     }
 
-    /// Whether its lease ran out before its body began: its claim was heard, or its task polled,
-    /// too late.
-    pub(crate) fn came_too_late(&self) -> bool {
+    /// Counts the record as lost if its lease has run out unheard, also where the background thread
+    /// has not noticed yet, as in a process that was stopped for a while.
+    pub(crate) fn lose_if_late(&self) {
         if self.safe_until() <= Instant::now() {
             self.lose();
         }
+    }
+
+    /// Whether its lease ran out before its body began: its claim was heard, or its task polled,
+    /// too late.
+    pub(crate) fn came_too_late(&self) -> bool {
+        self.lose_if_late();
         self.0.stop.load(Ordering::SeqCst)
     }
 

@@ -26,10 +26,12 @@ use crate::key::Key;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A live attempt holds the key. Try again after `retry_after`, or wait with
-    /// `in_progress = "wait"`.
+    /// A live attempt holds the key, or somebody holds the lock. Try again after `retry_after`, or
+    /// wait with `in_progress = "wait"`; for a lock with `wait`.
     #[error(
-        "{context} is being processed; try again in {retry_after:?}, or wait for it with in_progress = \"wait\""
+        "{context} {}; try again in {retry_after:?}, or wait for it with {}",
+        if context.key.is_lock() { "is held" } else { "is being processed" },
+        if context.key.is_lock() { "`wait`" } else { "in_progress = \"wait\"" }
     )]
     InProgress {
         /// Which call was refused.
@@ -97,7 +99,8 @@ pub enum Error {
         context: Context,
     },
     /// This attempt lost its record while the body ran: renewals failed for too long, or somebody
-    /// ended it. Its result was not recorded. Retry with the same key.
+    /// ended it. Its result was not recorded. Retry with the same key. Of a lock: it was not held
+    /// to the end.
     #[error("the attempt on {context} lost its lease; retry with the same key")]
     LeaseLost {
         /// Which call lost it.

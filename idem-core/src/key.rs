@@ -29,6 +29,8 @@ const MAX_KEY_BYTES: usize = 200;
 const READABLE_BYTES: usize = 128;
 const HASH_HEX_BYTES: usize = 64;
 const DIVIDER: &str = "::";
+/// Before the prefix in the key of a lock's record. No prefix holds a `~`.
+const LOCK_SEGMENT: &str = "~lock:";
 
 /// The name of one business request: `prefix::part[:part…]`, at most 200 bytes.
 ///
@@ -75,17 +77,18 @@ impl Key {
     /// # Errors
     /// `InvalidKey` for a text that [`as_str`](Self::as_str) can not have given.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let (prefix, parts) = text
+        let request = text.strip_prefix(LOCK_SEGMENT).unwrap_or(text);
+        let (prefix, parts) = request
             .split_once(DIVIDER)
             .ok_or_else(|| invalid("a key reads `prefix::part`; there is no `::` in this text"))?;
         check_prefix(prefix)?;
         check_parts(parts)?;
-        if text.len() > MAX_KEY_BYTES {
+        if request.len() > MAX_KEY_BYTES {
             return Err(invalid("a key has at most 200 bytes"));
         }
         Ok(Self {
             text: text.into(),
-            prefix: prefix.len(),
+            prefix: text.len() - request.len() + prefix.len(),
         })
     }
 
@@ -95,6 +98,31 @@ impl Key {
     pub(crate) fn hiding(prefix: &str, secret: &str) -> Self {
         let whole = [prefix, DIVIDER, secret].concat();
         Self::of_hash(prefix, &whole)
+    }
+
+    /// The key under which the store keeps the [lock](crate::Idempotency::lock) on this key, to
+    /// [`peek`](crate::Idempotency::peek) at it or to end it: `~lock:prefix::part[:part…]`. No
+    /// request has it, since no prefix holds a `~`.
+    ///
+    /// # Examples
+    /// ```
+    /// let key = idem_core::Key::new("order:pay", "A-1")?;
+    /// assert_eq!(key.of_lock().as_str(), "~lock:order:pay::A-1");
+    /// # Ok::<(), idem_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_lock(&self) -> Self {
+        if self.is_lock() {
+            return self.clone();
+        }
+        Self {
+            text: [LOCK_SEGMENT, &self.text].concat().into(),
+            prefix: LOCK_SEGMENT.len() + self.prefix,
+        }
+    }
+
+    pub(crate) fn is_lock(&self) -> bool {
+        self.text.starts_with(LOCK_SEGMENT)
     }
 
     /// The text, `prefix::part[:part…]`.

@@ -28,6 +28,7 @@
 //! - [`Attempt`] is what a body can know about its own run: key, fence, checkpoint, loss.
 //! - [`consumer`] says what becomes of a message after a guarded call, for any broker.
 //! - [`Tokens`] are issued to somebody and used once: the key of a form.
+//! - [`Idempotency::lock`] is a lease-based lock with a fence, for what is not one request.
 //! - [`Error`] says why a body did not run, and what to do next.
 //! - [`States`](trait@States) are those of a business object, and which of them may follow which.
 //! - [`record`] is the specification: one pure function that every store keeps.
@@ -46,6 +47,7 @@ pub mod engine;
 pub mod error;
 pub mod fingerprint;
 pub mod key;
+pub mod lock;
 mod macros;
 pub mod observe;
 pub mod policy;
@@ -72,7 +74,8 @@ pub use error::{Error, StoreError, StoreErrorKind};
 pub use fingerprint::Fingerprint;
 #[doc(inline)]
 pub use key::{Key, KeyPart, KeyWriter};
-pub use macros::{KeyPart, States, idempotent};
+pub use lock::{Lock, LockGuard};
+pub use macros::{KeyPart, States, idempotent, locked};
 #[doc(inline)]
 pub use observe::{Outcome, observe};
 #[doc(inline)]

@@ -161,6 +161,84 @@
 /// One runs its body. The others get `Error::InProgress`, or wait for it (`in_progress = "wait"`).
 pub use idem_macros::idempotent;
 
+/// Runs an `async fn` under a [lock](crate::lock): one call at a time for each key, among all
+/// processes on one store.
+///
+/// Each call runs its body, one after the other; where a request should run once, use
+/// [`idempotent`](macro@crate::idempotent). The two stack, and their records do not meet, also with
+/// one prefix and key. The attribute nearer to the `fn` is asked first; usually that is
+/// `idempotent`, so that a replay needs no lock:
+///
+/// ```text
+/// #[locked(prefix = "stock", key = request.item, wait = "5s")]
+/// #[idempotent(prefix = "order:create", key = request.order_no)]
+/// async fn create(request: CreateOrder) -> Result<Order, OrderError> { … }
+/// ```
+///
+/// A lock that is not got is an error of the body then: with `on_error = "fail"` or `"release"` the
+/// request may come again.
+///
+/// # Examples
+/// ```
+/// use idem_core::{Error, Idempotency, Lock, locked};
+///
+/// #[locked(prefix = "stock", key = "item", lease = 10, wait = "5s")]
+/// async fn take(item: u32, left: &mut u32) -> Result<i64, Error> {
+///     *left -= 1;
+///     // For what the body writes to: `UPDATE … SET …, fence = $1 WHERE id = $2 AND fence <= $1`.
+///     Ok(Lock::current().expect("this body is locked").fence().as_i64())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// # Idempotency::memory().scope(async {
+/// let mut left = 10;
+/// let first = take(7, &mut left).await?;
+/// assert!(take(7, &mut left).await? > first);
+/// assert_eq!(left, 8);
+/// # Ok(()) }).await
+/// # }
+/// ```
+///
+/// # Options
+/// Keys and times are written as for [`idempotent`](macro@crate::idempotent).
+///
+/// | option | default | meaning |
+/// |---|---|---|
+/// | `prefix = "stock"` | required | what is locked; any number of functions may share it |
+/// | `key = …` | required | which one |
+/// | `lease` | the engine's, 30 s | how long a silent holder keeps the lock; 1 s to 24 h; renewed while the body runs |
+/// | `wait` | not at all | how long to wait for the holder before |
+/// | `message = "…"` | none | [`Error::message`](crate::Error::message): what a refused user sees |
+/// | `engine = expression` | the installed one | `AsRef<Idempotency>` |
+/// | `crate = path` | `::idem_core` | where the runtime is, for re-exports |
+///
+/// # The function
+/// As for [`idempotent`](macro@crate::idempotent), but nothing of its result is stored, so that it
+/// may be any type, also one that borrows. [`Lock::current`](crate::Lock::current) gives the body
+/// its fence, and says whether the lock was lost: the body goes on then, since only it knows where
+/// it can stop, and its result reaches the caller.
+///
+/// A transaction that the caller commits is committed after the release; commit in the body, or
+/// lock around both. A body that runs on in a task of its own (`detach = true` of an `idempotent`
+/// inside) outlives the lock when its caller goes away.
+///
+/// # Errors
+/// The function's own, and [`Error`](crate::Error) as of
+/// [`acquire`](crate::lock::LockRequest::acquire), converted by `From`. What the body returned
+/// reaches the caller also when its lock was lost or the release was not answered; both are said
+/// as error events.
+///
+/// # Panics
+/// If the body does; the lock is released before.
+///
+/// # Cancel safety
+/// Dropped, the lock is released in the background.
+///
+/// # Concurrent calls on the same key
+/// One runs its body at a time. The others get `Error::InProgress`, or wait.
+pub use idem_macros::locked;
+
 /// Lets a newtype, or an enum without data, be a part of a key.
 ///
 /// A struct with one field is written as that field; a variant as its name. A renamed variant is

@@ -1,5 +1,6 @@
 //! The options of one guarded function, and what they come to in one engine.
 
+mod lock;
 #[cfg(test)]
 mod tests;
 

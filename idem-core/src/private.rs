@@ -1,6 +1,7 @@
 //! What generated code calls. Not a public interface: it changes with the macro.
 
 mod bounds;
+mod locked;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub mod transaction;
 
@@ -23,6 +24,7 @@ pub use crate::key::KeyBuilder;
 pub use crate::policy::{OnError, Policy};
 pub use crate::results::Results;
 pub use bounds::{Returned, present, replay_errors, stored, unstored};
+pub use locked::{LockCall, Locked, LockedRun, lock};
 
 /// One call of an annotated function.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Stage one: what was written between the parentheses, with its spans.
 
 mod value;
+mod words;
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -8,6 +9,7 @@ use syn::Expr;
 use syn::parse::{ParseStream, Parser};
 
 pub(crate) use value::{Given, Time};
+pub(crate) use words::{IDEMPOTENT, LOCKED, Words};
 
 use crate::mistakes::{Mistakes, list, nearest};
 
@@ -104,20 +106,20 @@ const HABITS: &[(&str, &str)] = &[
 ];
 
 impl Args {
-    pub(crate) fn parse(tokens: TokenStream, mistakes: &mut Mistakes) -> Self {
+    pub(crate) fn parse(tokens: TokenStream, words: &Words, mistakes: &mut Mistakes) -> Self {
         let mut args = Self::default();
         for option in split(tokens) {
             if let Some(given) = mistakes.keep(parse_option(option)) {
-                args.put(given, mistakes);
+                args.put(given, words, mistakes);
             }
         }
         args
     }
 
-    fn put(&mut self, given: Given, mistakes: &mut Mistakes) {
+    fn put(&mut self, given: Given, words: &Words, mistakes: &mut Mistakes) {
         let name = given.name.to_string();
-        match self.slot(&name) {
-            None => mistakes.at(given.name.span(), unknown(&name)),
+        match self.slot(&name).filter(|_| words.know(&name)) {
+            None => mistakes.at(given.name.span(), (words.unknown)(&name)),
             Some(Some(_)) => mistakes.at(given.name.span(), format!("`{name}` is given twice")),
             Some(slot) => *slot = Some(given),
         }

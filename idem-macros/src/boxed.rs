@@ -26,7 +26,7 @@ impl Boxed {
         syn::parse2::<ExprCall>(item.body.stream())
             .ok()
             .and_then(|call| Self::take_apart(&call))
-            .ok_or_else(|| not_async(&item.sig))
+            .ok_or_else(|| not_async(&item.sig, item.attribute))
     }
 
     fn take_apart(call: &ExprCall) -> Option<Self> {
@@ -89,7 +89,7 @@ fn result(statement: &Stmt) -> Option<(Type, TokenStream)> {
     (name.ident == "__ret").then(|| ((*typed.ty).clone(), quote!(#(#statements)*)))
 }
 
-fn not_async(sig: &Signature) -> syn::Error {
+fn not_async(sig: &Signature, attribute: &str) -> syn::Error {
     struct Future(bool);
     impl<'ast> Visit<'ast> for Future {
         fn visit_type_impl_trait(&mut self, ty: &'ast TypeImplTrait) {
@@ -108,8 +108,11 @@ fn not_async(sig: &Signature) -> syn::Error {
     let message = match &sig.output {
         ReturnType::Type(_, ty) if ty.to_token_stream().to_string().contains("Future") => {
             "a boxed future is recognised only as `#[async_trait]` writes it; write `async fn`"
+                .to_owned()
         }
-        _ => "`#[idempotent]` needs an `async fn`: it asks the store before the body runs",
+        _ => {
+            format!("`#[{attribute}]` needs an `async fn`: it asks the store before the body runs")
+        }
     };
     syn::Error::new_spanned(sig.fn_token, message)
 }

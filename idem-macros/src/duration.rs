@@ -8,6 +8,7 @@ const MOST: u64 = 30 * 365 * 24 * 60 * 60 * 1000;
 
 impl Millis {
     pub(crate) const SECOND: Self = Self(1000);
+    pub(crate) const DAY: Self = Self(24 * 60 * 60 * 1000);
 
     pub(crate) fn from_secs(seconds: u64) -> Option<Self> {
         Self::scaled(seconds, 1000)

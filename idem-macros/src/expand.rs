@@ -4,6 +4,7 @@
 //! hygiene, so that no name of the user's can meet them. The user's statements are spliced as they
 //! came: a block around them would raise lints and lose coercions.
 
+mod locked;
 mod names;
 mod part;
 #[cfg(test)]
@@ -59,6 +60,9 @@ impl<'a> Guard<'a> {
 
     /// Admission, then the body: never the body alone.
     fn guarded(&self, statements: &TokenStream) -> TokenStream {
+        if self.model.is_locked {
+            return self.locked(statements);
+        }
         let (private, krate) = (&self.private, &self.model.krate);
         let place = self.place();
         let call = self.call();
@@ -107,16 +111,21 @@ impl<'a> Guard<'a> {
         let private = &self.private;
         let policy = self.policy();
         let results = self.results();
-        let engine = match &self.model.engine {
-            None => quote_spanned!(self.site=> ::core::option::Option::None),
-            Some(engine) => quote_spanned! {engine.span()=>
-                ::core::option::Option::Some(::core::convert::AsRef::<#private::Idempotency>::as_ref(&#engine))
-            },
-        };
+        let engine = self.engine();
         let is_added_to = self.model.token.is_some() || !self.model.fingerprint.is_empty();
         let mutable = is_added_to.then(|| quote_spanned!(self.site=> mut));
         quote_spanned! {self.site=>
             let #mutable __idem_call = #private::Call::new(&__IDEM_SITE, #policy, #engine, #results);
+        }
+    }
+
+    fn engine(&self) -> TokenStream {
+        let private = &self.private;
+        match &self.model.engine {
+            None => quote_spanned!(self.site=> ::core::option::Option::None),
+            Some(engine) => quote_spanned! {engine.span()=>
+                ::core::option::Option::Some(::core::convert::AsRef::<#private::Idempotency>::as_ref(&#engine))
+            },
         }
     }
 

@@ -23,8 +23,21 @@ use proc_macro::TokenStream;
 )]
 #[proc_macro_attribute]
 pub fn idempotent(args: TokenStream, item: TokenStream) -> TokenStream {
+    attribute(&args::IDEMPOTENT, args, item)
+}
+
+#[allow(
+    missing_docs,
+    reason = "rustdoc would print them behind those of the re-export"
+)]
+#[proc_macro_attribute]
+pub fn locked(args: TokenStream, item: TokenStream) -> TokenStream {
+    attribute(&args::LOCKED, args, item)
+}
+
+fn attribute(words: &'static args::Words, args: TokenStream, item: TokenStream) -> TokenStream {
     fallback::or_unchanged(args.into(), &item.into(), |args, item| {
-        model::Model::new(args, item).map(|model| expand::expand(&model))
+        model::Model::new(words, args, item).map(|model| expand::expand(&model))
     })
     .into()
 }

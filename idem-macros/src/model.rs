@@ -14,12 +14,14 @@ pub(crate) use policy::Setting;
 pub(crate) use tx::Tx;
 pub(crate) use value::{Part, Source, Value};
 
-use crate::args::Args;
+use crate::args::{Args, LOCKED, Words};
 use crate::mistakes::Mistakes;
 use crate::signature::{Function, Item};
 
 /// A guarded function.
 pub(crate) struct Model {
+    /// Whether a lock guards it, which has no results and nobody to ask.
+    pub(crate) is_locked: bool,
     pub(crate) function: Function,
     /// The runtime crate.
     pub(crate) krate: Path,
@@ -40,38 +42,51 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(args: TokenStream, item: TokenStream) -> syn::Result<Self> {
+    pub(crate) fn new(
+        words: &'static Words,
+        args: TokenStream,
+        item: TokenStream,
+    ) -> syn::Result<Self> {
         let mut mistakes = Mistakes::default();
-        let args = Args::parse(args, &mut mistakes);
+        let args = Args::parse(args, words, &mut mistakes);
         require(&args, &mut mistakes);
         let function = mistakes
-            .keep(syn::parse2::<Item>(item))
+            .keep(Item::parse(words.name, item))
             .map(|item| Function::new(item, &mut mistakes));
-        let model = Self::check(&args, function, &mut mistakes);
+        let model = Self::check(words, &args, function, &mut mistakes);
         mistakes.finish(model)
     }
 
-    fn check(args: &Args, function: Option<Function>, mistakes: &mut Mistakes) -> Option<Self> {
+    fn check(
+        words: &Words,
+        args: &Args,
+        function: Option<Function>,
+        mistakes: &mut Mistakes,
+    ) -> Option<Self> {
         let prefix = args
             .prefix
             .as_ref()
             .and_then(|given| mistakes.keep(policy::prefix(given)));
-        let policy = policy::settings(args, mistakes);
+        let is_locked = words.name == LOCKED.name;
+        let policy = policy::settings(args, is_locked, mistakes);
         let (mut key, punctuation) = value::key(args, function.as_ref(), mistakes);
         let presented = token::presented(args, function.as_ref(), mistakes);
         key.extend(presented.subject);
         let fingerprint = value::fingerprint(args, function.as_ref(), mistakes);
-        let results = call::results(args, function.as_ref(), mistakes);
+        let results = call::results(args, is_locked, function.as_ref(), mistakes);
         let krate = mistakes.keep(call::krate(args));
         let recover = call::recover(args, function.as_ref(), mistakes);
         let detach = call::detach(args, function.as_ref(), mistakes);
-        let tx = tx::tx(args, function.as_ref(), mistakes);
+        // A lock keeps nothing that could commit with it.
+        let guarded = function.as_ref().filter(|_| !is_locked);
+        let tx = tx::tx(args, guarded, mistakes);
         let function = function?;
         let engine = args
             .engine
             .as_ref()
             .map(|given| value::placed(&given.value, &function));
         Some(Self {
+            is_locked,
             function,
             krate: krate?,
             prefix: prefix?,

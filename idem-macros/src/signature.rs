@@ -4,7 +4,7 @@ mod returned;
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream};
+use syn::parse::{ParseStream, Parser};
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, FnArg, Pat, PatIdent, ReceiverKind, Safety, Signature, Token, Type, Visibility,
@@ -19,28 +19,36 @@ use crate::mistakes::Mistakes;
 
 /// A function as written: whatever parses.
 pub(crate) struct Item {
+    /// The attribute that stands on it.
+    pub(crate) attribute: &'static str,
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
     pub(crate) body: Group,
 }
 
-impl Parse for Item {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+impl Item {
+    pub(crate) fn parse(attribute: &'static str, tokens: TokenStream) -> syn::Result<Self> {
+        let read = |input: ParseStream<'_>| Self::read(attribute, input);
+        read.parse2(tokens)
+    }
+
+    fn read(attribute: &'static str, input: ParseStream<'_>) -> syn::Result<Self> {
         let attrs = input.call(Attribute::parse_outer)?;
         let vis = input.parse()?;
-        refuse_other_items(input)?;
+        refuse_other_items(attribute, input)?;
         let sig = input.parse()?;
         if input.peek(Token![;]) {
-            return Err(input.error(
-                "a method without a body runs nothing; put `#[idempotent]` on the implementations",
-            ));
+            return Err(input.error(format!(
+                "a method without a body runs nothing; put `#[{attribute}]` on the implementations",
+            )));
         }
         if !input.peek(token::Brace) {
             return Err(input.error("expected the function's body"));
         }
         let body = input.parse()?;
         Ok(Self {
+            attribute,
             attrs,
             vis,
             sig,
@@ -49,13 +57,16 @@ impl Parse for Item {
     }
 }
 
-fn refuse_other_items(input: ParseStream<'_>) -> syn::Result<()> {
+fn refuse_other_items(attribute: &str, input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(Token![impl]) {
-        return Err(input.error("`#[idempotent]` stands on each method, not on the `impl` block"));
+        return Err(input.error(format!(
+            "`#[{attribute}]` stands on each method, not on the `impl` block"
+        )));
     }
     if input.peek(Token![trait]) {
-        return Err(input
-            .error("`#[idempotent]` stands on methods of the implementations, not on the trait"));
+        return Err(input.error(format!(
+            "`#[{attribute}]` stands on methods of the implementations, not on the trait"
+        )));
     }
     let is_function = input.peek(Token![fn])
         || input.peek(Token![async])
@@ -68,7 +79,7 @@ fn refuse_other_items(input: ParseStream<'_>) -> syn::Result<()> {
     if is_function {
         Ok(())
     } else {
-        Err(input.error("`#[idempotent]` stands on an `async fn`"))
+        Err(input.error(format!("`#[{attribute}]` stands on an `async fn`")))
     }
 }
 
@@ -106,15 +117,15 @@ impl Function {
     /// Checks the item. A mistake is noted and something plain put in its place, so that the
     /// options can be checked against the rest.
     pub(crate) fn new(item: Item, mistakes: &mut Mistakes) -> Self {
-        refuse_twice(&item.attrs, mistakes);
+        refuse_twice(&item, mistakes);
         refuse_qualifiers(&item.sig, mistakes);
         let boxed = match item.sig.asyncness {
             Some(_) => None,
             None => mistakes.keep(Boxed::recognise(&item)),
         };
         let returned = match &boxed {
-            Some(boxed) => Returned::new(boxed.returned.clone()),
-            None if item.sig.asyncness.is_some() => Returned::of(&item.sig),
+            Some(boxed) => Returned::new(boxed.returned.clone(), item.attribute),
+            None if item.sig.asyncness.is_some() => Returned::of(&item.sig, item.attribute),
             None => Ok(Returned::unknown()),
         };
         let returned = mistakes.keep(returned).unwrap_or_else(Returned::unknown);
@@ -174,17 +185,14 @@ fn borrowed_type(ty: &Type) -> Option<syn::Error> {
     })
 }
 
-fn refuse_twice(attrs: &[Attribute], mistakes: &mut Mistakes) {
-    for attr in attrs {
-        if attr
-            .path()
-            .segments
-            .last()
-            .is_some_and(|last| last.ident == "idempotent")
-        {
+fn refuse_twice(item: &Item, mistakes: &mut Mistakes) {
+    let name = item.attribute;
+    for attr in &item.attrs {
+        let last = attr.path().segments.last();
+        if last.is_some_and(|last| last.ident == name) {
             mistakes.add(syn::Error::new_spanned(
                 attr,
-                "this function is idempotent already",
+                format!("this function is {name} already"),
             ));
         }
     }

@@ -1,5 +1,6 @@
 //! Ownership of an attempt: whatever happens to the caller, its record is told.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::afterwards;
@@ -149,6 +150,12 @@ enum Stage {
     Settled,
 }
 
+impl fmt::Debug for AttemptGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.attempt.fmt(f)
+    }
+}
+
 impl AttemptGuard {
     pub(crate) fn new(attempt: Attempt, claim: Granted) -> Self {
         let core = &attempt.inner().core;
@@ -172,6 +179,14 @@ impl AttemptGuard {
         }
         self.stage = Stage::Running;
         true
+    }
+
+    /// There is no body that could end in doubt: from now on a drop is a release. `false` if the
+    /// lease has run out already.
+    pub(crate) fn hold(&mut self) -> bool {
+        self.stage = Stage::Settling(Outcome::Release);
+        self.attempt.lose_if_late();
+        !self.attempt.is_lost()
     }
 
     /// Tells the store how the attempt ended.

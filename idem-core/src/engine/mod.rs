@@ -13,7 +13,7 @@ mod builder;
 mod clock;
 pub(crate) mod core;
 pub(crate) mod decide;
-mod guard;
+pub(crate) mod guard;
 mod heartbeat;
 mod operate;
 mod record_view;
@@ -77,7 +77,7 @@ tokio::task_local! {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Idempotency {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// Which record a call is about.
@@ -291,6 +291,11 @@ impl Idempotency {
     ) -> Result<Option<Request<'_>>, Error> {
         let core = &self.core;
         let Target { key, subject } = match target {
+            Ok(target) if target.key.is_lock() => {
+                return Err(Error::InvalidKey {
+                    reason: "this is the key of a lock; use the key that was locked".into(),
+                });
+            }
             Ok(target) => target,
             Err(Error::MissingKey { .. })
                 if policy.missing_key(&core.defaults) == OnMissingKey::Run =>

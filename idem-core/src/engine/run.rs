@@ -30,7 +30,7 @@ pub enum Recovered<T> {
 }
 
 /// How a body ended.
-enum Ended<R> {
+pub(crate) enum Ended<R> {
     Returned(R),
     Panicked(Box<dyn Any + Send>),
     /// The record was lost, and the body was dropped.
@@ -159,22 +159,29 @@ fn lease_lost(guard: AttemptGuard) -> Error {
 }
 
 /// Polls `body` as the guarded attempt until it ends, or has to.
-async fn run<F: Future>(guard: &mut AttemptGuard, mut body: Pin<Box<F>>) -> Ended<F::Output> {
+async fn run<F: Future>(guard: &mut AttemptGuard, body: Pin<Box<F>>) -> Ended<F::Output> {
     if !guard.begin() {
         return Ended::NeverBegan;
     }
     let attempt = guard.attempt();
+    attempt.scope(until_it_ends(attempt, body)).await
+}
+
+/// Polls `body` until it ends, or has to. It moves in, so that what it drops still sees its scope.
+pub(crate) async fn until_it_ends<F: Future>(
+    attempt: &Attempt,
+    mut body: Pin<Box<F>>,
+) -> Ended<F::Output> {
     let mut stop = pin!(attempt.must_stop());
-    // The body moves in, so that what it drops still sees its attempt.
-    let polling = poll_fn(move |context| {
+    poll_fn(move |context| {
         match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context))) {
             Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
             Ok(Poll::Pending) => {}
             Err(payload) => return Poll::Ready(Ended::Panicked(payload)),
         }
         stop.as_mut().poll(context).map(|()| Ended::Stopped)
-    });
-    attempt.scope(polling).await
+    })
+    .await
 }
 
 /// How the record is to end after this result.

@@ -124,6 +124,36 @@ impl Fence {
         self.0
     }
 
+    /// The number as SQL has it. A fence is at most a store time in microseconds and the attempts
+    /// since, so that it fits.
+    #[must_use]
+    pub const fn as_i64(self) -> i64 {
+        if self.0 > i64::MAX.cast_unsigned() {
+            i64::MAX
+        } else {
+            self.0.cast_signed()
+        }
+    }
+
+    /// The SQL condition under which a row may be written with this fence: that nobody with a
+    /// higher one has written it. It goes into the `WHERE` of the write itself, which also sets
+    /// `column` to [`as_i64`](Self::as_i64); zero rows means that a later holder was there.
+    ///
+    /// The same by hand, with a column that is `NOT NULL DEFAULT 0`:
+    /// `UPDATE … SET …, fence = $1 WHERE id = $2 AND fence <= $1`.
+    ///
+    /// # Examples
+    /// ```
+    /// use idem_core::record::Fence;
+    ///
+    /// let fence = Fence::from_u64(17);
+    /// assert_eq!(fence.condition("fence"), "(fence IS NULL OR fence <= 17)");
+    /// ```
+    #[must_use]
+    pub fn condition(self, column: &'static str) -> String {
+        format!("({column} IS NULL OR {column} <= {})", self.as_i64())
+    }
+
     /// The fence after `self`, drawn at `now`: it also passes every fence that was forgotten.
     #[must_use]
     fn next(self, now: StoreTime) -> Self {

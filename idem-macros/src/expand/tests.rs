@@ -3,10 +3,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::args::{IDEMPOTENT, LOCKED, Words};
 use crate::{expand::expand, model::Model};
 
 fn assert_expansion(name: &str, args: TokenStream, item: TokenStream) {
-    let model = Model::new(args, item).unwrap_or_else(|mistake| panic!("{mistake}"));
+    assert_expansion_of(&IDEMPOTENT, name, args, item);
+}
+
+fn assert_expansion_of(words: &'static Words, name: &str, args: TokenStream, item: TokenStream) {
+    let model = Model::new(words, args, item).unwrap_or_else(|mistake| panic!("{mistake}"));
     let file = syn::parse2(expand(&model)).unwrap();
     let shown = prettyplease::unparse(&file);
     let mut settings = insta::Settings::clone_current();
@@ -132,6 +137,27 @@ fn a_token() {
         quote! {
             async fn submit(user: User, form: Form) -> Result<Receipt, Error> {
                 save(form).await
+            }
+        },
+    );
+}
+
+#[test]
+fn a_function_under_a_lock() {
+    assert_expansion_of(
+        &LOCKED,
+        "a_function_under_a_lock",
+        quote!(
+            prefix = "stock",
+            key = "{item.shop}:{item.id}",
+            lease = 10,
+            wait = "5s",
+            message = "somebody is at it",
+            engine = engine
+        ),
+        quote! {
+            async fn take(engine: &Engine, item: Item) -> Result<&str, Error> {
+                engine.take(item).await
             }
         },
     );

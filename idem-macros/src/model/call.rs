@@ -27,8 +27,10 @@ pub(crate) enum OnError {
     Classify(Expr),
 }
 
+/// A lock stores nothing.
 pub(crate) fn results(
     args: &Args,
+    is_locked: bool,
     function: Option<&Function>,
     mistakes: &mut Mistakes,
 ) -> Results {
@@ -40,7 +42,7 @@ pub(crate) fn results(
     let forgets = args.forget.as_ref().and_then(|given| given.flag().ok()) == Some(true);
     let on_error = on_error(args, mistakes);
     let results = Results {
-        stored: !rejects && !forgets,
+        stored: !rejects && !forgets && !is_locked,
         replay_errors: replay_errors(args, &on_error, mistakes),
         on_error,
     };

@@ -43,8 +43,8 @@ fn is_prefix_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | ':')
 }
 
-pub(crate) fn settings(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
-    let mut settings = times(args, mistakes);
+pub(crate) fn settings(args: &Args, is_locked: bool, mistakes: &mut Mistakes) -> Vec<Setting> {
+    let mut settings = times(args, is_locked, mistakes);
     let mut plain = words(args, mistakes);
     plain.extend(in_progress(args, mistakes));
     plain.extend(flags(args, mistakes));
@@ -105,7 +105,7 @@ fn flags(args: &Args, mistakes: &mut Mistakes) -> Vec<&'static str> {
     .collect()
 }
 
-fn times(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
+fn times(args: &Args, is_locked: bool, mistakes: &mut Mistakes) -> Vec<Setting> {
     let mut settings = Vec::new();
     let expire = time(
         args.expire.as_ref(),
@@ -122,7 +122,11 @@ fn times(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
     let wait = time(
         args.wait.as_ref(),
         Millis(1),
-        "for not waiting at all write in_progress = \"reject\"",
+        if is_locked {
+            "for not waiting at all leave it out"
+        } else {
+            "for not waiting at all write in_progress = \"reject\""
+        },
         mistakes,
     );
     if let (Some(Time::Known(expire)), Some(Time::Known(lease)), Some(given)) =
@@ -134,6 +138,11 @@ fn times(args: &Args, mistakes: &mut Mistakes) -> Vec<Setting> {
                 "`lease` is longer than `expire`: a record can not outlive its own retention",
             ),
         );
+    }
+    if let (true, Some(Time::Known(lease)), Some(given)) = (is_locked, &lease, &args.lease)
+        && *lease > Millis::DAY
+    {
+        mistakes.add(given.error("`lease` is at most a day on a lock"));
     }
     for (name, time) in [("expire", expire), ("lease", lease), ("wait", wait)] {
         settings.extend(time.map(|time| Setting::Time(name, time)));

@@ -17,12 +17,14 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    pub(crate) fn of(sig: &Signature) -> syn::Result<Self> {
+    pub(crate) fn of(sig: &Signature, attribute: &str) -> syn::Result<Self> {
         match &sig.output {
-            ReturnType::Type(_, ty) => Self::new((**ty).clone()),
+            ReturnType::Type(_, ty) => Self::new((**ty).clone(), attribute),
             ReturnType::Default => Err(syn::Error::new(
                 sig.ident.span(),
-                "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns nothing",
+                format!(
+                    "`#[{attribute}]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns nothing"
+                ),
             )),
         }
     }
@@ -35,11 +37,11 @@ impl Returned {
         }
     }
 
-    pub(crate) fn new(whole: Type) -> syn::Result<Self> {
+    pub(crate) fn new(whole: Type, attribute: &str) -> syn::Result<Self> {
         if let Some(unnamed) = first_unnamed(&whole) {
             return Err(syn::Error::new_spanned(
                 unnamed,
-                "a result that is stored needs a type with a name; write it out instead of `impl …`",
+                "a guarded function's result needs a type with a name; write it out instead of `impl …`",
             ));
         }
         if !may_be_result(&whole) {
@@ -47,7 +49,7 @@ impl Returned {
             return Err(syn::Error::new_spanned(
                 &whole,
                 format!(
-                    "`#[idempotent]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns `{}`",
+                    "`#[{attribute}]` needs a function that returns a `Result<T, E>`, so that a refusal can be told; this one returns `{}`",
                     readable(written)
                 ),
             ));

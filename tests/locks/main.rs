@@ -1,0 +1,16 @@
+//! Locks: who holds one, who is told that it was lost, and what is left behind.
+
+use idem_tests::rig;
+
+mod attribute;
+mod ends;
+mod exclusion;
+mod fences;
+mod loss;
+mod names;
+mod paused;
+mod redis;
+mod runtimes;
+mod scene;
+mod stacked;
+mod waiting;
