@@ -2,6 +2,7 @@
 
 mod crashes;
 mod duplicates;
+mod nats;
 mod outage;
 mod overtaken;
 mod poison;

@@ -78,9 +78,8 @@ async fn ten_minutes_without_a_store_count_against_no_message() {
     }
     sleep(Duration::from_mins(10)).await;
     let during = consumer.counts();
-    assert!(during.paused > 0, "{during:?}");
-    // At most one question of each worker in each pause of five seconds.
-    assert!(during.paused <= 4 * 121, "{during:?}");
+    // The store is asked once in each pause of five seconds, however many messages wait.
+    assert!((118..=121).contains(&during.paused), "{during:?}");
     assert_eq!((during.acked, service.bodies.count()), (0, 0));
 
     service.engine.store.heal();

@@ -108,3 +108,27 @@ async fn messages_without_an_id_are_refused_and_share_none() {
     assert_eq!(bodies.count(), 0);
     aside.nothing_is_left().await;
 }
+
+// N20
+#[tokio::test]
+async fn a_message_whose_copy_the_broker_does_not_take_is_not_acknowledged() {
+    let (rabbit, bodies) = (queue(), Bodies::default());
+    let aside = Aside::on_the_broker_of_all(&rabbit).await;
+    let listening = start(&rabbit, &bodies);
+    aside.link.publish(&id("m-1"), b"fine").await.unwrap();
+    soon("it listens", async || {
+        listening.consumer.counts().acked == 1
+    })
+    .await;
+    aside.delete(&rabbit.queues().dead()).await;
+    aside.publish(b"hopeless", named("m-2")).await;
+    // The queues are made again with the next connection, on which it is delivered again.
+    soon("it comes again", async || {
+        listening.consumer.counts().dead == 2
+    })
+    .await;
+    let dead = aside.dead(1).await;
+    assert_eq!(dead[0].properties.message_id(), &Some("m-2".into()));
+    listening.stop().await;
+    aside.nothing_is_left().await;
+}

@@ -12,7 +12,7 @@ use idem_examples::rabbit::{Link, Message, Rabbit};
 use idem_tests::faulty::Faulty;
 use idem_tests::rabbit::RabbitServer;
 use lapin::message::BasicGetMessage;
-use lapin::options::{BasicAckOptions, BasicGetOptions, BasicPublishOptions};
+use lapin::options::{BasicAckOptions, BasicGetOptions, BasicPublishOptions, QueueDeleteOptions};
 use lapin::types::AMQPValue;
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
 use tokio::sync::oneshot;
@@ -167,6 +167,15 @@ impl Aside {
             self.channel
                 .basic_publish("".into(), queue.into(), options, payload, properties);
         published.await.unwrap().await.unwrap();
+    }
+
+    /// Takes a queue away.
+    pub(crate) async fn delete(&self, queue: &str) {
+        let options = QueueDeleteOptions::default();
+        self.channel
+            .queue_delete(queue.into(), options)
+            .await
+            .unwrap();
     }
 
     /// Waits until `number` dead letters are there, and takes them.

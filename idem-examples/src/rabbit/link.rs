@@ -9,7 +9,7 @@ use lapin::options::{
     BasicAckOptions, BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions,
     QueueDeclareOptions,
 };
-use lapin::types::FieldTable;
+use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
 
 use super::copies::{PERSISTENT, taken_up};
@@ -57,10 +57,11 @@ impl Link {
     /// Publishes a message; when this returns, the broker has it on disk.
     ///
     /// # Errors
-    /// The broker did not confirm it: it may have it or not, so publish it again with the same id.
+    /// The id is longer than the 255 bytes that AMQP has for it. Otherwise the broker did not
+    /// confirm the message: it may have it or not, so publish it again with the same id.
     pub async fn publish(&self, id: &MessageId, payload: &[u8]) -> Result<()> {
         let properties = BasicProperties::default()
-            .with_message_id(id.as_str().into())
+            .with_message_id(ShortString::try_new(id.as_str())?)
             .with_delivery_mode(PERSISTENT);
         self.put(self.queues.main(), payload, properties).await
     }
