@@ -49,18 +49,18 @@ pub enum ShipError {
     Guard(#[from] idem_core::Error),
 }
 
-/// Ships what the messages say, until `stop` ends.
+/// Ships what the messages say, until `until` ends.
 ///
 /// # Cancel safety
 /// Dropped, it leaves the messages in work to be delivered again.
-pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, stop: impl Future<Output = ()>) {
+pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, until: impl Future<Output = ()>) {
     let consumer = Arc::new(Consumer::new(meaning));
     let handler = move |message: Message| {
         let shop = shop.clone();
         async move { handle(&shop, &message.payload).await }
     };
     Rabbit::new(url, QUEUE)
-        .listen(consumer, handler, stop)
+        .listen(consumer, handler, until)
         .await;
 }
 
