@@ -17,7 +17,7 @@ async function notify(kind, count, change = (signed) => signed) {
   const signed = await send("/provider/notifications", json({ order_no, kind }));
   if (!signed.ok) return;
   const { body, signature } = change(signed.data);
-  const run = panel.begin(`${order_no} ${kind} ${signature}`);
+  const run = panel.begin(`${body} ${signature}`);
   Object.assign(run, { noted: 0, kind: kind === "paid" ? "sumPaid" : "sumRefunded" });
   const request = { body, headers: { "x-provider-signature": signature } };
   await many(count, () => panel.ask(run, "/callbacks/payment", request));
