@@ -125,6 +125,7 @@ macro_rules! __idem_laws {
             reading {
                 a_scan_shows_what_peek_shows_and_nothing_else
                 a_scan_does_not_take_its_prefix_for_a_pattern
+                a_scan_shows_the_records_of_several_types
                 a_record_that_stays_is_seen_while_others_come_and_go
                 an_expired_record_is_not_scanned
                 each_end_of_an_attempt_is_reported
@@ -136,6 +137,7 @@ macro_rules! __idem_laws {
             matrix {
                 owner_and_stranger_are_told_what_the_table_says
                 the_second_owners_result_stays_whatever_the_first_does
+                each_option_of_a_claim_counts_for_itself
             }
         }
     };

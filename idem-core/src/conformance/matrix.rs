@@ -3,7 +3,11 @@
 use super::Harness;
 use super::caller::{Caller, other_result, outcomes, result};
 use super::trial::{Stop, Trial, Tried};
-use crate::record::{ClaimReply, Current, OnAbandoned, Outcome, RenewReply, SettleReply};
+use crate::fingerprint::Fingerprint;
+use crate::record::{
+    self, Claim, ClaimReply, Current, Issue, IssueReply, OnAbandoned, Outcome, RenewReply,
+    SettleReply, Subject,
+};
 
 /// What is at the key.
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +174,57 @@ pub(super) async fn the_second_owners_result_stays_whatever_the_first_does<H: Ha
         let reply = first.settle(outcome).await?;
         assert_eq!(reply, SettleReply::Superseded { current });
         assert_eq!(t.record(&first.key).await?, before);
+    }
+    Ok(())
+}
+
+/// A store that packs options into bits may take one for another, or several for one that is not
+/// there: all of them together, on an attempt that lives and on one that was abandoned past its
+/// checkpoint.
+pub(super) async fn each_option_of_a_claim_counts_for_itself<H: Harness>(
+    t: &Trial<'_, H>,
+) -> Tried {
+    for options in 0..64_u8 {
+        let has = |option: u8| options & option != 0;
+        let asks = |claim: &mut Claim| {
+            claim.fingerprint = has(1).then(|| Fingerprint::from_bytes([1; 16]));
+            claim.token = has(2).then(|| Subject::of("alice"));
+            claim.checkpoint = has(4);
+            if has(8) {
+                claim.policy = OnAbandoned::Rerun;
+            }
+            claim.recover = has(16);
+            claim.wait = has(32);
+        };
+        for is_abandoned in [false, true] {
+            let key = t.key();
+            if has(2) {
+                let issue = Issue {
+                    subject: Subject::of("alice"),
+                    ttl: t.long().expire,
+                    not_after: t.within(t.long().limit),
+                };
+                assert_eq!(t.issue(&key, &issue).await?, IssueReply::Issued);
+            }
+            let mut a = t
+                .caller(&key)
+                .with(asks)
+                .with(|claim| claim.checkpoint = true);
+            a.granted().await?;
+            if is_abandoned {
+                a.settled(Outcome::Abandon).await?;
+            }
+            let slot = t.peek(&key).await?;
+            let b = t.caller(&key).with(asks);
+            let op = Claim {
+                not_after: t.within(b.claim.terms.limit),
+                ..b.claim
+            };
+            let reply = t.claim(&key, &op).await?;
+            let (after, expected) = record::claim(slot, &op, t.heard());
+            assert_eq!(reply, expected, "to {op:?}");
+            assert_eq!(t.peek(&key).await?, after, "after {op:?}");
+        }
     }
     Ok(())
 }

@@ -92,6 +92,29 @@ pub(super) async fn a_scan_does_not_take_its_prefix_for_a_pattern<H: Harness>(
     Ok(())
 }
 
+/// A prefix may stop before the parts: what begins so is shown, whatever its type.
+pub(super) async fn a_scan_shows_the_records_of_several_types<H: Harness>(
+    t: &Trial<'_, H>,
+) -> Tried {
+    let mut expected = Vec::new();
+    for kind in ["b", "a", "c", "a:more"] {
+        for _ in 0..3 {
+            let key = t.key_of_type(kind);
+            t.caller(&key).granted().await?;
+            expected.push(key.as_str().to_owned());
+        }
+    }
+    expected.sort_unstable();
+    for page_size in [1, 2, 1000] {
+        let seen = scanned(t, &t.types_begin_with(), page_size).await?;
+        assert!(
+            seen.keys().eq(&expected),
+            "in pages of {page_size}: {seen:?}"
+        );
+    }
+    Ok(())
+}
+
 pub(super) async fn a_record_that_stays_is_seen_while_others_come_and_go<H: Harness>(
     t: &Trial<'_, H>,
 ) -> Tried {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Harness;
 use super::caller::Caller;
 use crate::error::StoreError;
-use crate::key::Key;
+use crate::key::{Key, KeyPart};
 use crate::record::{
     Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Owner, Record, Refuse,
     RefuseReply, Renew, RenewReply, Resolve, Settle, SettleReply, Slot, State, Status, StoreTime,
@@ -77,6 +77,16 @@ impl<'a, H: Harness> Trial<'a, H> {
     pub(super) fn keys_begin_with(&self) -> String {
         let all = key(self.run, 0);
         all.as_str().trim_end_matches('0').to_owned()
+    }
+
+    /// A key that nobody has used, of a type that only this trial has.
+    pub(super) fn key_of_type(&self, kind: &str) -> StoreKey {
+        made_of(&format!("law.{:016x}.{kind}", self.run), self.next())
+    }
+
+    /// What the texts of all keys of these types begin with.
+    pub(super) fn types_begin_with(&self) -> String {
+        format!("{NAMESPACE}:law.{:016x}.", self.run)
     }
 
     /// An owner that nobody has used.
@@ -272,9 +282,15 @@ pub(super) fn differential_key(run: u64, number: usize) -> StoreKey {
     key(run, u32::try_from(number).unwrap_or(u32::MAX))
 }
 
+const NAMESPACE: &str = "conformance";
+
 fn key(run: u64, number: u32) -> StoreKey {
-    let key = Key::new("law", format!("{run:016x}.{number}"));
-    match key.and_then(|key| StoreKey::new("conformance", &key)) {
+    made_of("law", format!("{run:016x}.{number}"))
+}
+
+fn made_of(prefix: &str, parts: impl KeyPart) -> StoreKey {
+    let key = Key::new(prefix, parts);
+    match key.and_then(|key| StoreKey::new(NAMESPACE, &key)) {
         Ok(key) => key,
         Err(error) => panic!("the suite made a key that can not be used: {error}"),
     }
