@@ -6,6 +6,7 @@ use std::time::Duration;
 use idem_core::conformance::{Course, Harness, differential};
 use idem_core::store::StoreKey;
 use idem_core::store::memory::{ManualClock, MemoryStore};
+use idem_tests::long::operations;
 
 /// On a clock that the laws move: no law waits for real time.
 #[derive(Default)]
@@ -72,7 +73,7 @@ mod on_the_system_clock {
 
 #[tokio::test]
 async fn random_histories_agree_with_the_specification() {
-    let course = Course::of(200_000);
+    let course = Course::of(operations(200_000));
     let report = differential(&Arc::new(Simulated::default()), course.clone()).await;
     println!("{report}");
     assert_eq!(report.operations, course.operations);

@@ -13,3 +13,4 @@ mod setup;
 mod steps;
 mod tls;
 mod topologies;
+mod versions;

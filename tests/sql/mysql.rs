@@ -9,6 +9,7 @@ use idem_core::StoreErrorKind;
 use idem_core::conformance::{Course, Harness, differential};
 use idem_core::record::{ClaimReply, Slot};
 use idem_core::store::{MySqlStore, Store, StoreKey};
+use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, MySqlPool};
@@ -155,7 +156,7 @@ mod at_repeatable_read {
     // CASES E11
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
-        a_random_history("REPEATABLE READ", 100_000).await;
+        a_random_history("REPEATABLE READ", operations(100_000)).await;
     }
 }
 

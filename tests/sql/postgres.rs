@@ -9,6 +9,7 @@ use idem_core::StoreErrorKind;
 use idem_core::conformance::{Course, Harness, differential};
 use idem_core::record::{ClaimReply, Slot};
 use idem_core::store::{PostgresStore, Store, StoreKey};
+use idem_tests::long::operations;
 use idem_tests::postgres::PostgresServer;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgPool};
@@ -127,7 +128,7 @@ mod at_read_committed {
     // CASES E11
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
-        a_random_history(READ_COMMITTED, 100_000).await;
+        a_random_history(READ_COMMITTED, operations(100_000)).await;
     }
 }
 

@@ -8,6 +8,7 @@ use idem_core::StoreErrorKind;
 use idem_core::conformance::{Course, Harness, differential};
 use idem_core::record::Slot;
 use idem_core::store::{SqliteStore, Store, StoreKey};
+use idem_tests::long::operations;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tempfile::TempDir;
@@ -93,7 +94,7 @@ async fn a_long_random_history_is_the_specification() {
     let course = Course {
         lanes: 32,
         pace: Duration::from_millis(60),
-        ..Course::of(100_000)
+        ..Course::of(operations(100_000))
     };
     let report = differential(&Arc::new(InAFile::new()), course.clone()).await;
     println!("{report}");

@@ -14,6 +14,7 @@
 pub mod body;
 pub mod cluster;
 pub mod faulty;
+pub mod long;
 pub mod mariadb;
 pub mod nats;
 pub mod port;
@@ -28,3 +29,4 @@ pub mod rig;
 pub mod sentinel;
 pub mod tls;
 pub mod wait;
+pub mod wheels;
