@@ -1,12 +1,12 @@
 //! What is no record, and keys that are no ordinary text.
 
+use idem_core::Key;
 use idem_core::record::{
-    ClaimReply, Fence, Forget, Grant, OnAbandoned, OperatorReply, Outcome, Processing, Record,
-    Refuse, RefuseReply, RenewReply, SettleReply, Slot, State, Status, StoreTime, Subject,
-    TokenBinding, format,
+    ClaimReply, Fence, Forget, Grant, OperatorReply, Outcome, Refuse, RefuseReply, RenewReply,
+    SettleReply, Slot, Status, StoreTime, format,
 };
 use idem_core::store::{RedisStore, Scan, Store, StoreKey};
-use idem_core::{Fingerprint, Key};
+use idem_tests::changed;
 use idem_tests::redis::{RedisOptions, RedisServer};
 
 use crate::attempt::{TERMS, claim, echo, first_call, order, renew, settle};
@@ -188,60 +188,6 @@ async fn no_record_is_without_an_expiry_and_duplicates_do_not_prolong_it() {
     assert!((590_000..=600_000).contains(&left), "{left} ms left");
 }
 
-/// Records of every shape, as version 1 writes them.
-fn shapes(now: StoreTime) -> Vec<Vec<u8>> {
-    let at = now;
-    let some = Some(bytes::Bytes::from_static(b"some"));
-    let processing = Processing {
-        since: now,
-        lease_until: now.after(TERMS.lease),
-        expire: TERMS.expire,
-        policy: OnAbandoned::Hold,
-        checkpoint: true,
-        takeover: false,
-        doubt: false,
-        given_up: false,
-        waiters: true,
-    };
-    let token = TokenBinding {
-        subject: Subject::from_bytes([5; 16]),
-        until: now.after(TERMS.expire),
-    };
-    let states = [
-        State::Processing(processing),
-        State::Success { at, result: None },
-        State::Success {
-            at,
-            result: some.clone(),
-        },
-        State::Failed { at, error: None },
-        State::Failed { at, error: some },
-        State::Refused,
-        State::Issued,
-        State::Closed { by_operator: false },
-        State::Closed { by_operator: true },
-    ];
-    let mut shapes = Vec::new();
-    for state in states {
-        let is_bare = matches!(state, State::Refused | State::Closed { .. } | State::Issued);
-        for full in [false, true] {
-            let is_issued = state == State::Issued;
-            let record = Record {
-                owner: crate::attempt::owner(77),
-                fence: Fence::from_u64(now.as_micros()),
-                attempt: 1,
-                fingerprint: (full && !is_bare).then(|| Fingerprint::from_bytes([9; 16])),
-                token: (is_issued || full && !is_bare).then_some(token),
-                closed_until: full.then_some(now.after(TERMS.lease)),
-                state: state.clone(),
-                expires_at: now.after(TERMS.expire).ceil_millis(),
-            };
-            shapes.push(format::encode(&record));
-        }
-    }
-    shapes
-}
-
 /// The scripts and the decoder judge bytes apart from each other: whatever is changed in a record,
 /// they agree on whether it still is one.
 #[tokio::test]
@@ -251,21 +197,10 @@ async fn the_scripts_take_for_a_record_what_the_format_takes_for_one() {
     let client = redis::Client::open(server.url()).unwrap();
     let mut raw = client.get_multiplexed_async_connection().await.unwrap();
     let mut dice = Dice::new(20_261_129);
-    let shapes = shapes(store.now().await.unwrap());
+    let shapes = changed::shapes(store.now().await.unwrap());
     let mut damaged = 0;
     for round in 0..4_000 {
-        let mut bytes = dice.pick(&shapes);
-        match dice.number() % 8 {
-            0 => {}
-            1 => bytes.truncate(usize::try_from(dice.number() % 60).unwrap()),
-            2 => bytes.push(0),
-            3 => bytes[0] = dice.pick(&[0, 2, 3, 255]),
-            4 | 5 => bytes[1] = dice.number().to_le_bytes()[0],
-            _ => {
-                let at = usize::try_from(dice.number()).unwrap() % bytes.len();
-                bytes[at] ^= dice.number().to_le_bytes()[0];
-            }
-        }
+        let bytes = changed::draw(&shapes, || dice.number());
         let now = store.now().await.unwrap();
         let set = redis::cmd("SET")
             .arg(order(1).as_str())

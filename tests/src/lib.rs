@@ -12,6 +12,7 @@
 )]
 
 pub mod body;
+pub mod changed;
 pub mod cluster;
 pub mod faulty;
 pub mod long;

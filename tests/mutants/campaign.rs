@@ -1,0 +1,101 @@
+//! Many mutants against one kind of store.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use idem_tests::long::is_long;
+
+use crate::equivalents::reason;
+use crate::kill::Attack;
+use crate::mutant::Mutant;
+use crate::stores::{Trial, try_out};
+use crate::wire::Protocol;
+
+/// More would wait for each other's processor time.
+const AT_ONCE: usize = 3;
+
+/// What was learnt of a mutant.
+struct Verdict {
+    mutant: Mutant,
+    said: String,
+    is_expected: bool,
+}
+
+/// Tries out all of `mutants`; fails if one survives that is not known to do no harm, or if one is
+/// killed that is.
+pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operations: usize) {
+    let attack = Attack::new(operations);
+    let waiting = Mutex::new(mutants.into_iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .next();
+                    let Some((number, mutant)) = next else { break };
+                    let trial = try_out(protocol, Some(mutant.edit.clone()), &attack);
+                    let verdict = judge(mutant, &trial);
+                    println!("{name}: {} {}", verdict.mutant, verdict.said);
+                    let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                    done.push((number, verdict));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(number, _)| *number);
+    let verdicts: Vec<_> = done.into_iter().map(|(_, verdict)| verdict).collect();
+    if is_long() {
+        report(name, &verdicts);
+    }
+    let mut unexpected = String::new();
+    for verdict in verdicts.iter().filter(|verdict| !verdict.is_expected) {
+        let Mutant { before, after, .. } = &verdict.mutant;
+        let (mutant, said) = (&verdict.mutant, &verdict.said);
+        write!(unexpected, "\n{mutant} {said}\n  - {before}\n  + {after}").unwrap();
+    }
+    assert!(unexpected.is_empty(), "{unexpected}");
+}
+
+fn judge(mutant: Mutant, trial: &Trial) -> Verdict {
+    let (said, is_expected) = match (&trial.killer, reason(&mutant)) {
+        (Some(killer), None) => (format!("killed by {killer}"), true),
+        (Some(killer), Some(_)) => (format!("LISTED as harmless, killed by {killer}"), false),
+        (None, Some(reason)) => (format!("harmless: {reason}"), true),
+        (None, None) if trial.rewritten == 0 => ("NEVER SENT".to_owned(), false),
+        (None, None) => ("SURVIVED".to_owned(), false),
+    };
+    Verdict {
+        mutant,
+        said,
+        is_expected,
+    }
+}
+
+/// The list that the page about proofs points to.
+fn report(name: &str, verdicts: &[Verdict]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/proof/mutants");
+    let killed = verdicts
+        .iter()
+        .filter(|verdict| verdict.said.starts_with("killed"));
+    let mut text = format!("{} mutants, {} killed\n\n", verdicts.len(), killed.count());
+    for verdict in verdicts {
+        writeln!(text, "{} {}", verdict.mutant, verdict.said).unwrap();
+    }
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{name}.txt")), text).unwrap();
+}
+
+/// About so many of them, from everywhere, but for those that are known to do no harm.
+pub(crate) fn sample(mutants: Vec<Mutant>, count: usize) -> Vec<Mutant> {
+    let step = mutants.len().div_ceil(count).max(1);
+    let mut sample: Vec<_> = mutants.into_iter().step_by(step).collect();
+    sample.retain(|mutant| reason(mutant).is_none());
+    sample
+}

@@ -1,0 +1,93 @@
+//! Small mistakes in the scripts and the statements, made on the wire between a store and its
+//! server: the laws, the random histories and the scenes have to find each of them.
+//!
+//! A sample, or all of them where `IDEM_LONG` is set; then the lists in `docs/proof/mutants` are
+//! written anew.
+
+#[allow(dead_code, reason = "shared with the suite of the SQL stores")]
+#[path = "../sql/attempt.rs"]
+mod attempt;
+mod campaign;
+mod equivalents;
+mod kill;
+mod lua;
+mod mutant;
+mod pattern;
+mod relay;
+mod sql;
+mod stores;
+mod wire;
+
+use campaign::sample;
+use idem_tests::long::is_long;
+use kill::Attack;
+use mutant::Mutant;
+use wire::Protocol;
+
+const OPERATIONS: usize = 12_000;
+
+fn all_or(sampled: usize, protocol: Protocol) -> Vec<Mutant> {
+    let mutants = all(protocol);
+    if is_long() {
+        mutants
+    } else {
+        sample(mutants, sampled)
+    }
+}
+
+fn all(protocol: Protocol) -> Vec<Mutant> {
+    match protocol {
+        Protocol::Redis => lua::mutants(),
+        Protocol::Postgres | Protocol::MySql => sql::mutants(protocol),
+    }
+}
+
+fn passes_unchanged(protocol: Protocol) {
+    let trial = stores::try_out(protocol, None, &Attack::new(OPERATIONS / 4));
+    assert_eq!(trial.killer, None);
+    assert_eq!(trial.rewritten, 0);
+}
+
+#[test]
+fn the_scripts_pass_as_they_are() {
+    passes_unchanged(Protocol::Redis);
+}
+
+#[test]
+fn the_statements_in_postgresql_pass_as_they_are() {
+    passes_unchanged(Protocol::Postgres);
+}
+
+#[test]
+fn the_statements_in_mariadb_pass_as_they_are() {
+    passes_unchanged(Protocol::MySql);
+}
+
+#[test]
+fn mutants_of_the_scripts_are_killed() {
+    campaign::run(
+        "redis",
+        Protocol::Redis,
+        all_or(20, Protocol::Redis),
+        OPERATIONS,
+    );
+}
+
+#[test]
+fn mutants_of_the_statements_in_postgresql_are_killed() {
+    let mutants = all_or(6, Protocol::Postgres);
+    campaign::run("postgresql", Protocol::Postgres, mutants, OPERATIONS);
+}
+
+#[test]
+fn mutants_of_the_statements_in_mariadb_are_killed() {
+    let mutants = all_or(6, Protocol::MySql);
+    campaign::run("mariadb", Protocol::MySql, mutants, OPERATIONS);
+}
+
+#[test]
+fn what_is_listed_as_harmless_is_there() {
+    let protocols = [Protocol::Redis, Protocol::Postgres, Protocol::MySql];
+    let mutants: Vec<_> = protocols.into_iter().flat_map(all).collect();
+    assert_eq!(equivalents::stale(&mutants), []);
+}

@@ -1,0 +1,251 @@
+//! Mutants of the statements: of the text literals in the sources of the two stores whose database
+//! hears them over a wire, and of the migrations.
+
+use std::ops::Range;
+
+use crate::mutant::{Edit, Mutant};
+use crate::pattern::{Change, numbers, places, swaps};
+use crate::wire::Protocol;
+
+struct Source {
+    name: &'static str,
+    text: &'static str,
+    /// Where statements stand in literals; a migration is all statement.
+    is_rust: bool,
+}
+
+macro_rules! source {
+    ($path:literal) => {
+        include_str!(concat!("../../idem-core/src/store/sql/", $path))
+    };
+}
+
+const POSTGRES: [Source; 2] = [
+    Source {
+        name: "postgres.rs",
+        text: source!("postgres.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "postgres_1.sql",
+        text: source!("migrations/postgres_1.sql"),
+        is_rust: false,
+    },
+];
+
+const MYSQL: [Source; 2] = [
+    Source {
+        name: "mysql.rs",
+        text: source!("mysql.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "mysql_1.sql",
+        text: source!("migrations/mysql_1.sql"),
+        is_rust: false,
+    },
+];
+
+/// What neither laws nor scenes speak of: the report on the set-up, what an error means, and
+/// whether tables are there. `tests/sql` is about these.
+const NOT_HERE: [&str; 6] = [
+    "fn check(",
+    "fn judge(",
+    "fn dirty(",
+    "fn class(",
+    "fn tables(",
+    "mod tests",
+];
+
+const SWAPS: [(&str, &str, &str); 26] = [
+    ("bound", " < ", " <= "),
+    ("bound", " <= ", " < "),
+    ("bound", " > ", " >= "),
+    ("bound", " >= ", " > "),
+    ("junction", " AND ", " OR "),
+    ("unlocked", " FOR UPDATE", ""),
+    ("unlocked", "SELECT pg_advisory_xact_lock(", "SELECT ("),
+    ("waiting", " SKIP LOCKED", ""),
+    ("conflict", " ON CONFLICT DO NOTHING", ""),
+    ("conflict", "status = status", "status = status + 1"),
+    ("conflict", "status = status", "record = ''"),
+    (
+        "unordered",
+        " ORDER BY expire_at",
+        " ORDER BY expire_at DESC",
+    ),
+    (
+        "unordered",
+        " ORDER BY business_key",
+        " ORDER BY business_key DESC",
+    ),
+    (
+        "unordered",
+        " ORDER BY business_type",
+        " ORDER BY business_type DESC",
+    ),
+    ("null", "IS NOT DISTINCT FROM", "="),
+    ("clock", "clock_timestamp()", "now()"),
+    ("clock", "UTC_TIMESTAMP(6)", "UTC_TIMESTAMP(3)"),
+    ("clock", "MICROSECOND", "SECOND"),
+    ("isolation", "READ COMMITTED", "REPEATABLE READ"),
+    ("isolation", "READ COMMITTED", "SERIALIZABLE"),
+    ("end", "COMMIT", "ROLLBACK"),
+    ("end", "ROLLBACK", "COMMIT"),
+    (
+        "patience",
+        "innodb_lock_wait_timeout = ",
+        "innodb_lock_wait_timeout = 10 * ",
+    ),
+    ("patience", "lock_timeout = ", "lock_timeout = 10"),
+    ("unique", " PRIMARY KEY", ""),
+    ("collation", "utf8mb4_bin", "utf8mb4_general_ci"),
+];
+
+/// What the server of this protocol is to be sent.
+pub(crate) fn mutants(protocol: Protocol) -> Vec<Mutant> {
+    let sources: &[Source] = match protocol {
+        Protocol::Redis => &[],
+        Protocol::Postgres => &POSTGRES,
+        Protocol::MySql => &MYSQL,
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+fn of_source(source: &Source) -> Vec<Mutant> {
+    let fragments = if source.is_rust {
+        literals(source.text)
+    } else {
+        let lines = (1..).zip(source.text.lines());
+        let statements = lines.filter(|(_, line)| !line.starts_with("--"));
+        statements
+            .map(|(line, text)| (line, text.to_owned()))
+            .collect()
+    };
+    let mutants = fragments.iter().flat_map(|(line, fragment)| {
+        let changes = changes(fragment).into_iter();
+        changes.map(|change| mutant(source.name, *line, fragment, &change))
+    });
+    mutants.collect()
+}
+
+fn mutant(file: &'static str, line: usize, fragment: &str, change: &Change) -> Mutant {
+    let changed = change.of(fragment);
+    Mutant {
+        file,
+        line,
+        column: change.range.start + 1,
+        operator: change.operator,
+        before: fragment.trim().to_owned(),
+        after: changed.trim().to_owned(),
+        edit: Edit {
+            from: fragment.to_owned(),
+            to: changed,
+        },
+    }
+}
+
+fn changes(fragment: &str) -> Vec<Change> {
+    let mut changes = swaps(fragment, &SWAPS);
+    // `COMMITTED` is no `COMMIT`.
+    changes.retain(|change| !fragment[change.range.end..].starts_with(char::is_alphabetic));
+    changes.extend(numbers(fragment));
+    changes.extend(comparisons(fragment));
+    changes
+}
+
+/// `column = $1`: as a condition that no longer holds back, or an assignment that changes nothing.
+/// The parameter stays in the text, for the client sends it.
+fn comparisons(fragment: &str) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for sign in [" = ", " <= ", " IS NOT DISTINCT FROM "] {
+        for found in places(fragment, sign) {
+            let Some(range) = around(fragment, &found) else {
+                continue;
+            };
+            let before = fragment[..range.start].trim_end();
+            let is_condition = ["WHERE", "AND", "ON"]
+                .iter()
+                .any(|word| before.ends_with(word));
+            let all = &fragment[range.clone()];
+            let (column, parameter) = (
+                &fragment[range.start..found.start],
+                &fragment[found.end..range.end],
+            );
+            changes.push(if is_condition {
+                Change::new("unconditional", range.clone(), format!("({all} OR TRUE)"))
+            } else {
+                let kept = format!("{column} = CASE WHEN TRUE THEN {column} ELSE {parameter} END");
+                Change::new("unassigned", range.clone(), kept)
+            });
+        }
+    }
+    changes
+}
+
+/// The column before a sign and the parameter behind it.
+fn around(fragment: &str, sign: &Range<usize>) -> Option<Range<usize>> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let column = fragment[..sign.start]
+        .rfind(|c| !is_word(c))
+        .map_or(0, |at| at + 1);
+    let behind = &fragment[sign.end..];
+    let is_parameter = behind.starts_with(['$', '?']);
+    let length = behind[1.min(behind.len())..].find(|c: char| !c.is_ascii_digit());
+    let end = length.map_or(fragment.len(), |length| sign.end + 1 + length);
+    (is_parameter && column < sign.start).then_some(column..end)
+}
+
+/// What stands in the text literals of a Rust source, line by line and without what a format
+/// fills in, as it is sent.
+fn literals(source: &str) -> Vec<(usize, String)> {
+    let mut fragments = Vec::new();
+    let mut is_inside = false;
+    let mut skipped_until = None;
+    for (number, line) in (1..).zip(source.lines()) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if skipped_until.is_none() && NOT_HERE.iter().any(|name| line.contains(name)) {
+            skipped_until = Some(format!("{indent}}}"));
+        }
+        if let Some(end) = &skipped_until {
+            if line == end {
+                skipped_until = None;
+            }
+            continue;
+        }
+        if !is_inside && line.trim_start().starts_with("//") {
+            continue;
+        }
+        for fragment in literals_of(line, &mut is_inside) {
+            fragments.push((number, fragment));
+        }
+    }
+    fragments
+}
+
+/// Follows literals over the end of a line that ends with a backslash.
+fn literals_of(line: &str, is_inside: &mut bool) -> Vec<String> {
+    let text = if *is_inside { line.trim_start() } else { line };
+    let mut found = Vec::new();
+    let mut fragment = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' => {
+                *is_inside = !*is_inside;
+                found.push(std::mem::take(&mut fragment));
+            }
+            '\\' if *is_inside => fragment.extend(characters.next()),
+            // A format fills it in.
+            '{' if *is_inside => {
+                characters.by_ref().find(|c| *c == '}');
+                found.push(std::mem::take(&mut fragment));
+            }
+            c if *is_inside => fragment.push(c),
+            _ => {}
+        }
+    }
+    found.push(fragment);
+    found.retain(|fragment| !fragment.trim().is_empty());
+    found
+}

@@ -1,0 +1,112 @@
+//! Scripts: a server for each mutant, which starts in a few milliseconds and knows no script.
+
+#[allow(dead_code, reason = "shared with the suite of this store")]
+#[path = "../../../redis/attempt.rs"]
+mod attempt;
+#[allow(dead_code, reason = "shared with the suite of this store")]
+#[path = "../../../redis/dice.rs"]
+mod dice;
+mod scenes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use idem_core::conformance::Harness;
+use idem_core::store::redis::RedisBuilder;
+use idem_core::store::{RedisStore, StoreKey};
+use idem_tests::redis::{RedisOptions, RedisServer};
+
+use super::Trial;
+use crate::kill::{Attack, Killer};
+use crate::mutant::Edit;
+use crate::relay::Relay;
+use crate::wire::Protocol;
+
+struct Relayed {
+    relay: Relay,
+    server: RedisServer,
+}
+
+impl Harness for Relayed {
+    type Store = RedisStore;
+
+    async fn fresh_store(&self) -> RedisStore {
+        let url = format!("redis://{}/", self.relay.address());
+        let patient = RedisBuilder::server(url).limit(Duration::from_secs(10));
+        patient.connect().await.unwrap()
+    }
+
+    async fn corrupt(&self, _: &RedisStore, key: &StoreKey) -> bool {
+        self.server.cli(&["SET", key.as_str(), "foreign"]).unwrap();
+        true
+    }
+
+    async fn time_to_live(&self, _: &RedisStore, key: &StoreKey) -> Option<Duration> {
+        match self.server.cli(&["PTTL", key.as_str()]).unwrap().parse() {
+            Ok(-1_i64) => Some(Duration::MAX),
+            Ok(left) => u64::try_from(left).ok().map(Duration::from_millis),
+            Err(_) => None,
+        }
+    }
+
+    fn pushes(&self) -> bool {
+        true
+    }
+}
+
+pub(super) fn try_out(edit: Option<Edit>, attack: &Attack) -> Trial {
+    let server = RedisServer::start(RedisOptions::new()).unwrap();
+    let relay = Relay::start(server.address(), Protocol::Redis, edit).unwrap();
+    let harness = Arc::new(Relayed { relay, server });
+    let killer = attack
+        .by_short_history(&harness)
+        .or_else(|| by_scenes(&harness, attack))
+        .or_else(|| attack.by_history(&harness))
+        .or_else(|| attack.by_laws(&harness));
+    Trial {
+        killer,
+        rewritten: harness.relay.rewritten(),
+    }
+}
+
+fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
+    macro_rules! scenes {
+        ($($name:ident),*) => {
+            None$(.or_else(|| attack.by_scene(stringify!($name), async || {
+                let store = harness.fresh_store().await;
+                scenes::$name(&store, &harness.server).await;
+            })))*
+        };
+    }
+    let killer = scenes![
+        what_is_nearly_a_record,
+        a_value_of_another_type,
+        nobody_is_told_who_did_not_ask,
+        a_permanent_record,
+        no_memory,
+        rights_are_missing
+    ];
+    let time = || {
+        attack.by_scene("the_time_is_the_machines", async || {
+            super::the_time_is_the_machines(&harness.fresh_store().await).await;
+        })
+    };
+    killer
+        .or_else(time)
+        .or_else(|| as_on_redis_6(harness, attack))
+}
+
+/// Redis 6.2 does not know the command by which later ones tell when a key expires.
+fn as_on_redis_6(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
+    let may = |rule| {
+        harness
+            .server
+            .cli(&["ACL", "SETUSER", "default", rule])
+            .unwrap()
+    };
+    may("-pexpiretime");
+    // A millisecond that ends between two looks at the clock is rare.
+    let killer = attack.by_history(harness);
+    may("+pexpiretime");
+    killer.map(|_| Killer::Scene("a random history as on Redis 6.2"))
+}

@@ -1,0 +1,215 @@
+//! What tables and locks have to stand, with somebody else at the same rows.
+
+use std::time::{Duration, Instant};
+
+use idem_core::StoreErrorKind;
+use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Subject, Terms};
+use idem_core::store::{Store, StoreKey};
+
+use super::{Aside, Database};
+use crate::attempt::{TERMS, claim, finish, grant, key, owner};
+pub(super) use crate::stores::the_time_is_the_machines;
+
+/// Locks one row, as a transaction of somebody else.
+async fn hold<D: Database>(database: &D, kind: &str) -> D::Aside {
+    let mut other = database.aside().await;
+    other.run(D::BEGIN).await;
+    let row = format!("business_type = 'shop:{kind}' AND business_key = 'held'");
+    let lock = format!("SELECT 1 FROM idempotent_record WHERE {row} FOR UPDATE");
+    other.run(&lock).await;
+    other
+}
+
+/// The store's table is there, as the harness made it; three more processes find that out.
+pub(super) async fn migrations_at_once_are_one<D: Database>(_: &D::Store, database: &D) {
+    let mut aside = database.aside().await;
+    aside.run("DROP TABLE idempotent_record").await;
+    aside.run("DROP TABLE idempotent_record_version").await;
+    tokio::join!(
+        database.fresh_store(),
+        database.fresh_store(),
+        database.fresh_store(),
+        database.fresh_store()
+    );
+    let versions = "SELECT count(*) FROM idempotent_record_version";
+    assert_eq!(aside.count(versions).await, 1);
+}
+
+/// A call that changes nothing leaves no row, not even an empty one.
+pub(super) async fn what_changes_nothing_leaves_no_row<D: Database>(
+    store: &D::Store,
+    database: &D,
+) {
+    let now = store.now().await.unwrap();
+    let mut op = claim(1, now, TERMS);
+    op.token = Some(Subject::of("somebody"));
+    let answer = store.claim(&key("scene", "nothing"), &op).await.unwrap();
+    assert_eq!(answer.reply, ClaimReply::TokenRejected);
+    let rows = "SELECT count(*) FROM idempotent_record WHERE business_key = 'nothing'";
+    assert_eq!(database.aside().await.count(rows).await, 0);
+}
+
+/// Nothing but the hash tells two rows apart that were made in one microsecond.
+pub(super) async fn a_row_is_told_from_others_by_its_key<D: Database>(
+    store: &D::Store,
+    database: &D,
+) {
+    let key = key("scene", "twin");
+    claim_of(store, &key, 1, TERMS).await;
+    let columns = "request_id, status, fence, attempt, fingerprint, checkpoint, lease_until, \
+                   response_data, expire_at, record, create_time, update_time";
+    let copy = format!(
+        "INSERT INTO idempotent_record (key_hash, business_type, business_key, {columns}) \
+         SELECT {}, business_type, 'copy', {columns} FROM idempotent_record \
+         WHERE business_key = 'twin'",
+        D::OTHER_HASH
+    );
+    let mut aside = database.aside().await;
+    aside.run(&copy).await;
+    settled(store, &key, 1).await;
+    let running = "SELECT count(*) FROM idempotent_record \
+                   WHERE business_key = 'copy' AND status = 0";
+    assert_eq!(aside.count(running).await, 1);
+}
+
+pub(super) async fn a_row_tells_when_it_was_made_and_changed<D: Database>(
+    store: &D::Store,
+    database: &D,
+) {
+    let key = key("scene", "times");
+    let granted = claim_of(store, &key, 1, TERMS).await;
+    passed(store, granted).await;
+    settled(store, &key, 1).await;
+    let told = format!(
+        "SELECT count(*) FROM idempotent_record WHERE business_key = 'times' \
+         AND create_time = {granted} AND update_time > create_time"
+    );
+    assert_eq!(database.aside().await.count(&told).await, 1);
+}
+
+pub(super) async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(
+    store: &D::Store,
+    database: &D,
+) {
+    let lives = |ms| Terms {
+        lease: Duration::from_millis(1),
+        expire: Duration::from_millis(ms),
+        doubt: Duration::from_millis(1),
+        ..TERMS
+    };
+    let mut last = 0;
+    for (name, ms) in [("old", 1), ("held", 15), ("young", 30)] {
+        last = claim_of(store, &key("purge", name), 1, lives(ms)).await + 40_000;
+    }
+    passed(store, last).await;
+    let left = |name| {
+        let sql = format!("SELECT count(*) FROM idempotent_record WHERE business_key = '{name}'");
+        async move { database.aside().await.count(&sql).await }
+    };
+    assert_eq!(D::purge(store, 1).await, 1);
+    assert_eq!((left("old").await, left("young").await), (0, 1));
+    let mut other = hold(database, "purge").await;
+    assert_eq!(D::purge(store, 10).await, 1);
+    other.run("ROLLBACK").await;
+    assert_eq!((left("held").await, left("young").await), (1, 0));
+}
+
+pub(super) async fn a_locked_row_is_an_error_within_the_limit<D: Database>(
+    store: &D::Store,
+    database: &D,
+) {
+    let key = key("locked", "held");
+    let store = D::limited(store, Duration::from_secs(3));
+    finish(&store, &key, 1, TERMS).await;
+    let mut other = hold(database, "locked").await;
+    let now = store.now().await.unwrap();
+    let locked = store.claim(&key, &claim(2, now, TERMS)).await.unwrap_err();
+    assert_eq!(locked.kind(), StoreErrorKind::Refused, "{locked}");
+    other.run("ROLLBACK").await;
+    let after = store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
+    assert!(matches!(after.reply, ClaimReply::Completed { .. }));
+}
+
+pub(super) async fn a_lease_counts_from_its_grant<D: Database>(store: &D::Store, database: &D) {
+    let key = key("granted", "held");
+    let brief = Terms {
+        lease: Duration::from_millis(1),
+        ..TERMS
+    };
+    let now = store.now().await.unwrap();
+    let mut first = claim(1, now, brief);
+    first.checkpoint = false;
+    grant(store.claim(&key, &first).await.unwrap().reply);
+    let mut other = hold(database, "granted").await;
+    let second = claim(2, now, TERMS);
+    let (answer, released) = tokio::join!(store.claim(&key, &second), async {
+        somebody_waits(database).await;
+        let released = store.now().await.unwrap();
+        other.run("ROLLBACK").await;
+        released
+    });
+    let granted = grant(answer.unwrap().reply);
+    assert!(granted.since >= released, "{granted:?} before {released:?}");
+}
+
+/// By somebody who does not ask for locks of ours.
+pub(super) async fn a_row_inserted_meanwhile_is_seen<D: Database>(store: &D::Store, database: &D) {
+    let key = key("inserted", "held");
+    finish(store, &key, 1, TERMS).await;
+    let mut other = database.aside().await;
+    let name = "copy_of_row";
+    other
+        .run(&format!(
+            "CREATE TABLE {name} AS SELECT * FROM idempotent_record \
+             WHERE business_type = 'shop:inserted'"
+        ))
+        .await;
+    let delete = "DELETE FROM idempotent_record WHERE business_type = 'shop:inserted'";
+    other.run(delete).await;
+    other.run(D::BEGIN).await;
+    let insert = format!("INSERT INTO idempotent_record SELECT * FROM {name}");
+    other.run(&insert).await;
+    let now = store.now().await.unwrap();
+    let second = claim(2, now, TERMS);
+    let (answer, ()) = tokio::join!(store.claim(&key, &second), async {
+        somebody_waits(database).await;
+        other.run("COMMIT").await;
+    });
+    let answer = answer.unwrap().reply;
+    assert!(matches!(answer, ClaimReply::Completed { .. }), "{answer:?}");
+}
+
+async fn somebody_waits<D: Database>(database: &D) {
+    let mut aside = database.aside().await;
+    let begin = Instant::now();
+    while aside.count(D::WAITING).await == 0 {
+        assert!(begin.elapsed() < Duration::from_secs(10), "nobody waits");
+        tokio::time::sleep(D::BETWEEN_LOOKS).await;
+    }
+}
+
+/// Claims what is free; says when it was granted, in microseconds.
+async fn claim_of<S: Store>(store: &S, key: &StoreKey, number: u64, terms: Terms) -> u64 {
+    let now = store.now().await.unwrap();
+    let answer = store.claim(key, &claim(number, now, terms)).await.unwrap();
+    grant(answer.reply).since.as_micros()
+}
+
+async fn settled<S: Store>(store: &S, key: &StoreKey, number: u64) {
+    let settle = Settle {
+        owner: owner(number),
+        terms: TERMS,
+        outcome: Outcome::Success(None),
+        not_after: store.now().await.unwrap().after(TERMS.limit),
+        echo: None,
+    };
+    let answer = store.settle(key, &settle).await.unwrap();
+    assert_eq!(answer.reply, SettleReply::Settled);
+}
+
+/// Waits until the store's clock is past a moment.
+async fn passed<S: Store>(store: &S, micros: u64) {
+    while store.now().await.unwrap().as_micros() <= micros {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
