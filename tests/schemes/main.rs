@@ -2,6 +2,7 @@
 //! scene on each database at each isolation.
 
 mod bed;
+mod generic;
 mod transition;
 
 use bed::{Bed, Level};

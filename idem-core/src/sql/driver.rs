@@ -1,6 +1,6 @@
 //! What differs between the databases, and the few calls that the helpers make.
 //!
-//! The trait can not be named outside, so nobody else implements it and it may grow.
+//! Nothing of this can be named outside, so nobody else implements it and it may grow.
 
 use std::future::Future;
 
@@ -39,7 +39,21 @@ pub struct Syntax {
     pub log: &'static str,
 }
 
-pub trait Driver: Database {
+/// A database, and who speaks to it. Were that the database itself, then its methods would be in the
+/// way of equal names in all code that is generic over [`Database`](super::Database).
+pub trait Driven: Database {
+    #[doc(hidden)]
+    type __Driver: Driver<Self>;
+}
+
+pub(crate) type Of<DB> = <DB as Driven>::__Driver;
+pub(crate) type Text<DB> = <Of<DB> as Driver<DB>>::Text;
+
+/// Who speaks to every database.
+#[derive(Debug)]
+pub struct Speaker;
+
+pub trait Driver<DB: Database> {
     const SYNTAX: Syntax;
 
     /// Text that no collation touches.
@@ -49,32 +63,32 @@ pub trait Driver: Database {
 
     /// Says how many rows it touched or matched.
     fn run(
-        connection: &mut Self::Connection,
+        connection: &mut DB::Connection,
         sql: String,
-        arguments: Self::Arguments,
+        arguments: DB::Arguments,
     ) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
     fn rows(
-        connection: &mut Self::Connection,
+        connection: &mut DB::Connection,
         sql: String,
-        arguments: Self::Arguments,
-    ) -> impl Future<Output = sqlx::Result<Vec<Self::Row>>> + Send;
+        arguments: DB::Arguments,
+    ) -> impl Future<Output = sqlx::Result<Vec<DB::Row>>> + Send;
 
     /// Statements without parameters, on a connection of their own.
-    fn define(pool: &Pool<Self>, sql: String) -> impl Future<Output = sqlx::Result<()>> + Send;
+    fn define(pool: &Pool<DB>, sql: String) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Whether an insert that ends with [`Syntax::if_new`] wrote its row.
-    fn is_new(inserted: sqlx::Result<Vec<Self::Row>>) -> sqlx::Result<bool>;
+    fn is_new(inserted: sqlx::Result<Vec<DB::Row>>) -> sqlx::Result<bool>;
 
-    fn number(row: &Self::Row, at: usize) -> sqlx::Result<i64>;
+    fn number(row: &DB::Row, at: usize) -> sqlx::Result<i64>;
 
-    fn text(row: &Self::Row, at: usize) -> sqlx::Result<Self::Text>;
+    fn text(row: &DB::Row, at: usize) -> sqlx::Result<Self::Text>;
 
-    fn add_number(arguments: &mut Self::Arguments, number: i64) -> sqlx::Result<()>;
+    fn add_number(arguments: &mut DB::Arguments, number: i64) -> sqlx::Result<()>;
 
-    fn add_text(arguments: &mut Self::Arguments, text: &Self::Text) -> sqlx::Result<()>;
+    fn add_text(arguments: &mut DB::Arguments, text: &Self::Text) -> sqlx::Result<()>;
 
-    fn add_str(arguments: &mut Self::Arguments, text: &str) -> sqlx::Result<()>;
+    fn add_str(arguments: &mut DB::Arguments, text: &str) -> sqlx::Result<()>;
 }
 
 macro_rules! is_new {
@@ -93,59 +107,76 @@ macro_rules! is_new {
 
 macro_rules! driver {
     ($database:ty, $text:ty, $is_new:ident, $syntax:expr) => {
-        impl Driver for $database {
+        impl super::Database for $database {}
+
+        impl Driven for $database {
+            type __Driver = Speaker;
+        }
+
+        impl Driver<$database> for Speaker {
             const SYNTAX: Syntax = $syntax;
 
             type Text = $text;
 
             fn trouble(error: &sqlx::Error) -> Trouble {
-                <Self as Classes>::trouble(error)
+                <$database as Classes>::trouble(error)
             }
 
             async fn run(
-                connection: &mut Self::Connection,
+                connection: &mut <$database as Database>::Connection,
                 sql: String,
-                arguments: Self::Arguments,
+                arguments: <$database as Database>::Arguments,
             ) -> sqlx::Result<u64> {
                 let query = sqlx::query_with(AssertSqlSafe(sql), arguments);
                 Ok(query.execute(connection).await?.rows_affected())
             }
 
             async fn rows(
-                connection: &mut Self::Connection,
+                connection: &mut <$database as Database>::Connection,
                 sql: String,
-                arguments: Self::Arguments,
-            ) -> sqlx::Result<Vec<Self::Row>> {
+                arguments: <$database as Database>::Arguments,
+            ) -> sqlx::Result<Vec<<$database as Database>::Row>> {
                 let query = sqlx::query_with(AssertSqlSafe(sql), arguments);
                 query.fetch_all(connection).await
             }
 
-            async fn define(pool: &Pool<Self>, sql: String) -> sqlx::Result<()> {
+            async fn define(pool: &Pool<$database>, sql: String) -> sqlx::Result<()> {
                 let statements = sqlx::raw_sql(AssertSqlSafe(sql));
                 statements.execute(pool).await.map(drop)
             }
 
-            fn is_new(inserted: sqlx::Result<Vec<Self::Row>>) -> sqlx::Result<bool> {
+            fn is_new(
+                inserted: sqlx::Result<Vec<<$database as Database>::Row>>,
+            ) -> sqlx::Result<bool> {
                 is_new!($is_new inserted)
             }
 
-            fn number(row: &Self::Row, at: usize) -> sqlx::Result<i64> {
+            fn number(row: &<$database as Database>::Row, at: usize) -> sqlx::Result<i64> {
                 row.try_get(at)
             }
 
-            fn text(row: &Self::Row, at: usize) -> sqlx::Result<$text> {
+            fn text(row: &<$database as Database>::Row, at: usize) -> sqlx::Result<$text> {
                 row.try_get(at)
             }
 
-            fn add_number(arguments: &mut Self::Arguments, number: i64) -> sqlx::Result<()> {
+            fn add_number(
+                arguments: &mut <$database as Database>::Arguments,
+                number: i64,
+            ) -> sqlx::Result<()> {
                 add(arguments, number)
             }
 
-            fn add_text(arguments: &mut Self::Arguments, text: &$text) -> sqlx::Result<()> {
+            fn add_text(
+                arguments: &mut <$database as Database>::Arguments,
+                text: &$text,
+            ) -> sqlx::Result<()> {
                 add(arguments, text)
             }
 
-            fn add_str(arguments: &mut Self::Arguments, text: &str) -> sqlx::Result<()> {
+            fn add_str(
+                arguments: &mut <$database as Database>::Arguments,
+                text: &str,
+            ) -> sqlx::Result<()> {
                 add(arguments, text)
             }
         }

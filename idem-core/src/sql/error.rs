@@ -1,6 +1,6 @@
 //! What a database's errors ask of the caller.
 
-use super::driver::{Driver, Trouble};
+use super::driver::{Driven, Driver, Of, Trouble};
 
 /// A statement that failed. The driver's own error is kept, with all that it knows.
 ///
@@ -32,8 +32,8 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    pub(crate) fn of<DB: Driver>(source: sqlx::Error) -> Self {
-        match DB::trouble(&source) {
+    pub(crate) fn of<DB: Driven>(source: sqlx::Error) -> Self {
+        match Of::<DB>::trouble(&source) {
             Trouble::Serialization => Self::Serialization { source },
             Trouble::Locked => Self::LockTimeout { source },
             Trouble::Other => Self::Database { source },

@@ -11,6 +11,4 @@ pub use self::error::SqlError;
     message = "`{Self}` is no database that is switched on",
     note = "switch on the feature `postgres`, `mysql` or `sqlite` of idem-core"
 )]
-pub trait Database: driver::Driver {}
-
-impl<DB: driver::Driver> Database for DB {}
+pub trait Database: driver::Driven {}

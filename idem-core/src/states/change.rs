@@ -4,7 +4,7 @@ use super::answer::{Case, Logged, refusal};
 use super::statements::Statements;
 use super::{Answer, States, TransitionError};
 use crate::sql::SqlError;
-use crate::sql::driver::{Driver, add};
+use crate::sql::driver::{Driven, Driver, Of, Text, add};
 
 /// What is asked.
 pub(super) struct Request<'a, S> {
@@ -21,18 +21,18 @@ struct Entity<S, T> {
     id: T,
 }
 
-pub(super) struct Change<'a, DB: Driver, S> {
+pub(super) struct Change<'a, DB: Driven, S> {
     pub(super) connection: &'a mut DB::Connection,
     pub(super) statements: Statements,
     pub(super) request: Request<'a, S>,
 }
 
-impl<DB: Driver, S: States> Change<'_, DB, S> {
+impl<DB: Driven, S: States> Change<'_, DB, S> {
     /// Whether the log can be read as of an older snapshot, although the row is locked and read as
     /// it is now. An insert finds out by itself; before a refusal the log is read once more. It is
     /// not read so at once: where nothing is found, that would lock the gap, and two events of
     /// different rows would wait for each other.
-    const MAY_READ_THE_PAST: bool = !DB::SYNTAX.current.is_empty();
+    const MAY_READ_THE_PAST: bool = !Of::<DB>::SYNTAX.current.is_empty();
 
     pub(super) async fn make<I>(mut self, id: &I) -> Result<Answer<S>, TransitionError>
     where
@@ -60,7 +60,7 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         })
     }
 
-    async fn find<I>(&mut self, id: &I) -> Result<Option<Entity<S, DB::Text>>, TransitionError>
+    async fn find<I>(&mut self, id: &I) -> Result<Option<Entity<S, Text<DB>>>, TransitionError>
     where
         I: for<'q> sqlx::Encode<'q, DB> + sqlx::Type<DB> + Sync,
     {
@@ -75,24 +75,24 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
             [row] => row,
             _ => return Err(TransitionError::NotOneRow),
         };
-        let code = DB::number(row, 0).map_err(fault::<DB>)?;
+        let code = Of::<DB>::number(row, 0).map_err(fault::<DB>)?;
         let status = i16::try_from(code).ok().and_then(S::from_code);
-        let id = DB::text(row, 2).map_err(fault::<DB>)?;
+        let id = Of::<DB>::text(row, 2).map_err(fault::<DB>)?;
         fits("the id of the row", id.as_ref())?;
         Ok(Some(Entity {
             status: status.ok_or(TransitionError::UnknownStatus { code })?,
-            version: DB::number(row, 1).map_err(fault::<DB>)?,
+            version: Of::<DB>::number(row, 1).map_err(fault::<DB>)?,
             id,
         }))
     }
 
-    fn may_apply(&self, entity: &Entity<S, DB::Text>) -> bool {
+    fn may_apply(&self, entity: &Entity<S, Text<DB>>) -> bool {
         refusal(&self.case(entity, None, false)).is_none()
     }
 
     async fn refusal(
         &mut self,
-        entity: &Entity<S, DB::Text>,
+        entity: &Entity<S, Text<DB>>,
         logged: Option<Logged>,
     ) -> Result<Option<Answer<S>>, TransitionError> {
         let is_open = logged.is_none() && !entity.status.can_become(self.request.to);
@@ -102,7 +102,7 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
 
     fn case(
         &self,
-        entity: &Entity<S, DB::Text>,
+        entity: &Entity<S, Text<DB>>,
         logged: Option<Logged>,
         is_reached: bool,
     ) -> Case<S> {
@@ -120,11 +120,11 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
     /// read before.
     async fn logged(
         &mut self,
-        entity: &Entity<S, DB::Text>,
+        entity: &Entity<S, Text<DB>>,
         now: bool,
     ) -> Result<Option<Logged>, TransitionError> {
         let mut arguments = self.key(entity)?;
-        DB::add_str(&mut arguments, self.request.event).map_err(fault::<DB>)?;
+        Of::<DB>::add_str(&mut arguments, self.request.event).map_err(fault::<DB>)?;
         let statements = &self.statements;
         let statement = if now {
             &statements.event_now
@@ -134,37 +134,37 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         let rows = self.rows(statement.clone(), arguments).await?;
         let read = |row: &DB::Row| {
             Ok(Logged {
-                to: DB::number(row, 0)?,
-                version: DB::number(row, 1)?,
+                to: Of::<DB>::number(row, 0)?,
+                version: Of::<DB>::number(row, 1)?,
             })
         };
         rows.first().map(read).transpose().map_err(fault::<DB>)
     }
 
-    async fn is_reached(&mut self, entity: &Entity<S, DB::Text>) -> Result<bool, TransitionError> {
+    async fn is_reached(&mut self, entity: &Entity<S, Text<DB>>) -> Result<bool, TransitionError> {
         let mut arguments = self.key(entity)?;
         let to = self.request.to.code().into();
-        DB::add_number(&mut arguments, to).map_err(fault::<DB>)?;
+        Of::<DB>::add_number(&mut arguments, to).map_err(fault::<DB>)?;
         let statement = self.statements.reached.clone();
         Ok(!self.rows(statement, arguments).await?.is_empty())
     }
 
     /// Says `false` if the event is there already.
-    async fn log(&mut self, entity: &Entity<S, DB::Text>) -> Result<bool, TransitionError> {
+    async fn log(&mut self, entity: &Entity<S, Text<DB>>) -> Result<bool, TransitionError> {
         let mut arguments = self.key(entity)?;
-        DB::add_str(&mut arguments, self.request.event).map_err(fault::<DB>)?;
+        Of::<DB>::add_str(&mut arguments, self.request.event).map_err(fault::<DB>)?;
         let (from, to) = (entity.status.code(), self.request.to.code());
         for number in [from.into(), to.into(), entity.version + 1] {
-            DB::add_number(&mut arguments, number).map_err(fault::<DB>)?;
+            Of::<DB>::add_number(&mut arguments, number).map_err(fault::<DB>)?;
         }
         let statement = self.statements.log.clone();
-        let inserted = DB::rows(self.connection, statement, arguments).await;
-        DB::is_new(inserted).map_err(fault::<DB>)
+        let inserted = Of::<DB>::rows(self.connection, statement, arguments).await;
+        Of::<DB>::is_new(inserted).map_err(fault::<DB>)
     }
 
     async fn update<I>(
         &mut self,
-        entity: &Entity<S, DB::Text>,
+        entity: &Entity<S, Text<DB>>,
         id: &I,
     ) -> Result<(), TransitionError>
     where
@@ -173,7 +173,7 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         let mut arguments = DB::Arguments::default();
         let (from, to) = (entity.status.code(), self.request.to.code());
         for number in [to.into(), from.into(), entity.version] {
-            DB::add_number(&mut arguments, number).map_err(fault::<DB>)?;
+            Of::<DB>::add_number(&mut arguments, number).map_err(fault::<DB>)?;
         }
         add(&mut arguments, id).map_err(fault::<DB>)?;
         // It was decided by what was read; this only finds out whether somebody interferes.
@@ -183,10 +183,10 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         }
     }
 
-    fn key(&self, entity: &Entity<S, DB::Text>) -> Result<DB::Arguments, TransitionError> {
+    fn key(&self, entity: &Entity<S, Text<DB>>) -> Result<DB::Arguments, TransitionError> {
         let mut arguments = DB::Arguments::default();
-        DB::add_str(&mut arguments, self.request.entity)
-            .and_then(|()| DB::add_text(&mut arguments, &entity.id))
+        Of::<DB>::add_str(&mut arguments, self.request.entity)
+            .and_then(|()| Of::<DB>::add_text(&mut arguments, &entity.id))
             .map_err(fault::<DB>)?;
         Ok(arguments)
     }
@@ -196,7 +196,7 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         statement: String,
         arguments: DB::Arguments,
     ) -> Result<u64, TransitionError> {
-        let touched = DB::run(self.connection, statement, arguments).await;
+        let touched = Of::<DB>::run(self.connection, statement, arguments).await;
         touched.map_err(fault::<DB>)
     }
 
@@ -205,12 +205,12 @@ impl<DB: Driver, S: States> Change<'_, DB, S> {
         statement: String,
         arguments: DB::Arguments,
     ) -> Result<Vec<DB::Row>, TransitionError> {
-        let rows = DB::rows(self.connection, statement, arguments).await;
+        let rows = Of::<DB>::rows(self.connection, statement, arguments).await;
         rows.map_err(fault::<DB>)
     }
 }
 
-fn fault<DB: Driver>(error: sqlx::Error) -> TransitionError {
+fn fault<DB: Driven>(error: sqlx::Error) -> TransitionError {
     SqlError::of::<DB>(error).into()
 }
 

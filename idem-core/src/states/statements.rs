@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::TransitionError;
 use super::names::{Names, column, table};
-use crate::sql::driver::{Driver, Syntax};
+use crate::sql::driver::{Driven, Driver, Of, Syntax};
 
 #[derive(Debug)]
 pub(super) struct Statements {
@@ -25,8 +25,8 @@ pub(super) struct Statements {
 }
 
 impl Statements {
-    pub(super) fn new<DB: Driver>(names: &Names) -> Result<Self, TransitionError> {
-        let syntax = &DB::SYNTAX;
+    pub(super) fn new<DB: Driven>(names: &Names) -> Result<Self, TransitionError> {
+        let syntax = &Of::<DB>::SYNTAX;
         let table = table(syntax, &names.table)?;
         let log = self::table(syntax, &names.log)?;
         let id = column(syntax, &names.id)?;
@@ -66,9 +66,9 @@ impl Statements {
 }
 
 /// What makes the log where it is missing.
-pub(super) fn definition<DB: Driver>(names: &Names) -> Result<String, TransitionError> {
-    let log = table(&DB::SYNTAX, &names.log)?;
-    Ok(DB::SYNTAX.log.replace("{log}", &log))
+pub(super) fn definition<DB: Driven>(names: &Names) -> Result<String, TransitionError> {
+    let log = table(&Of::<DB>::SYNTAX, &names.log)?;
+    Ok(Of::<DB>::SYNTAX.log.replace("{log}", &log))
 }
 
 /// No name has a `?` in it.

@@ -10,6 +10,7 @@ use super::change::{Change, Request, fits};
 use super::names::Names;
 use super::statements::{Statements, definition};
 use super::{Answer, States, TransitionError};
+use crate::sql::driver::{Driver, Of};
 use crate::sql::{Database, SqlError};
 
 /// Changes the state of rows of one table, each by an event that counts once.
@@ -106,7 +107,7 @@ impl<S: States> Transition<S> {
     /// # Errors
     /// A name that is not usable, missing rights, or no answer. It is safe to be called again.
     pub async fn migrate<DB: Database>(&self, pool: &Pool<DB>) -> Result<(), TransitionError> {
-        let defined = DB::define(pool, self.definition::<DB>()?).await;
+        let defined = Of::<DB>::define(pool, self.definition::<DB>()?).await;
         Ok(defined.map_err(SqlError::of::<DB>)?)
     }
 
