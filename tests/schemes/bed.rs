@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use idem_core::sql::Database;
+use idem_core::sql::{Database, InsertError, Insertion, insert_or_get};
 use idem_core::states::{Answer, Transition, TransitionError};
 use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
@@ -59,6 +59,18 @@ pub(crate) struct Ask {
     pub(crate) expected: Option<i64>,
 }
 
+pub(crate) type Billed = Result<Insertion<(i64, String)>, InsertError>;
+
+/// What is inserted, and which request is asked for then.
+#[derive(Debug, Clone)]
+pub(crate) struct Bill {
+    pub(crate) request: String,
+    pub(crate) shop: i64,
+    pub(crate) number: String,
+    pub(crate) asked: String,
+    pub(crate) is_silent: bool,
+}
+
 pub(crate) trait Bed: Database {
     /// Whether a transaction that has read once is shut out of what others change afterwards: it
     /// can only begin again.
@@ -69,6 +81,27 @@ pub(crate) trait Bed: Database {
 
     /// Makes a session wait for locks only briefly.
     const IMPATIENT: &str;
+
+    /// The type of an id that the database makes.
+    const GROWING: &str;
+
+    /// The names of a unique index, here of `bills_by_request`.
+    const BY_REQUEST: &[&str];
+
+    /// The names of a unique index of two columns, and how an error may name it.
+    const BY_NUMBER: &[&str];
+
+    /// Statements that make the server speak other languages, if it can.
+    const TONGUES: &[&str];
+
+    /// Of a request, a shop and a number.
+    const INSERT: &str;
+
+    /// The same, which does not fail on a row that is there.
+    const INSERT_SILENTLY: &str;
+
+    /// The id and the number, by the request.
+    const SELECT: &str;
 
     /// A text of up to 100 characters that is a key, with the database's default collation.
     const TEXT: &str;
@@ -89,6 +122,12 @@ pub(crate) trait Bed: Database {
     /// Whole numbers of one row.
     fn numbers(pool: &Pool<Self>, sql: &str) -> impl Future<Output = Vec<i64>> + Send;
 
+    fn bill(
+        connection: &mut Self::Connection,
+        constraint: &str,
+        bill: &Bill,
+    ) -> impl Future<Output = Billed> + Send;
+
     fn apply(
         orders: &Transition<Order>,
         tx: &mut Transaction<'static, Self>,
@@ -105,12 +144,9 @@ pub(crate) trait Bed: Database {
 }
 
 macro_rules! bed {
-    ($database:ty, $fresh:path, $text:literal, $impatient:literal, $snapshot:expr, $apart:expr) => {
+    ($database:ty, $fresh:path; $($constants:tt)*) => {
         impl Bed for $database {
-            const KEEPS_ROWS_APART: fn(Level) -> bool = $apart;
-            const IMPATIENT: &str = $impatient;
-            const HAS_ONE_SNAPSHOT: fn(Level) -> bool = $snapshot;
-            const TEXT: &str = $text;
+            $($constants)*
 
             async fn fresh(level: Level) -> Fresh<Self> {
                 let pool = $fresh(level).await;
@@ -142,6 +178,24 @@ macro_rules! bed {
                 (0..row.len()).map(|at| row.get(at)).collect()
             }
 
+            async fn bill(
+                connection: &mut Self::Connection,
+                constraint: &str,
+                bill: &Bill,
+            ) -> Billed {
+                let insert = if bill.is_silent {
+                    Self::INSERT_SILENTLY
+                } else {
+                    Self::INSERT
+                };
+                let insert = sqlx::query(insert)
+                    .bind(&bill.request)
+                    .bind(bill.shop)
+                    .bind(&bill.number);
+                let select = sqlx::query_as(Self::SELECT).bind(&bill.asked);
+                insert_or_get(connection, constraint, insert, select).await
+            }
+
             async fn apply(
                 orders: &Transition<Order>,
                 tx: &mut Transaction<'static, Self>,
@@ -164,19 +218,61 @@ macro_rules! bed {
 }
 
 bed! {
-    Postgres, postgres, "VARCHAR(100)", "SET lock_timeout = 100",
-    |level| level != Level::ReadCommitted,
-    |level| level != Level::Serializable
+    Postgres, postgres;
+    const TEXT: &str = "VARCHAR(100)";
+    const GROWING: &str = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
+    const IMPATIENT: &str = "SET lock_timeout = 100";
+    const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |level| level != Level::ReadCommitted;
+    const KEEPS_ROWS_APART: fn(Level) -> bool = |level| level != Level::Serializable;
+    const BY_REQUEST: &[&str] = &["bills_by_request"];
+    const BY_NUMBER: &[&str] = &["bills_by_number"];
+    const TONGUES: &[&str] = &["SELECT 1"];
+    const INSERT: &str = "INSERT INTO bills (request_id, shop, number) VALUES ($1, $2, $3)";
+    const INSERT_SILENTLY: &str =
+        "INSERT INTO bills (request_id, shop, number) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    const SELECT: &str = "SELECT id, number FROM bills WHERE request_id = $1";
 }
+
 bed! {
-    MySql, mariadb, "VARCHAR(100)", "SET SESSION innodb_lock_wait_timeout = 1",
-    |_| false,
-    |level| level != Level::Serializable
+    MySql, mariadb;
+    const TEXT: &str = "VARCHAR(100)";
+    const GROWING: &str = "BIGINT AUTO_INCREMENT PRIMARY KEY";
+    const IMPATIENT: &str = "SET SESSION innodb_lock_wait_timeout = 1";
+    const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| false;
+    const KEEPS_ROWS_APART: fn(Level) -> bool = |level| level != Level::Serializable;
+    const BY_REQUEST: &[&str] = &["bills_by_request"];
+    const BY_NUMBER: &[&str] = &["bills_by_number"];
+    const TONGUES: &[&str] = &[
+        "SET lc_messages = 'de_DE'",
+        "SET lc_messages = 'fr_FR'",
+        "SET lc_messages = 'hu_HU'",
+        "SET lc_messages = 'ja_JP'",
+        "SET lc_messages = 'ru_RU'",
+        "SET lc_messages = 'sk_SK'",
+        "SET lc_messages = 'zh_CN'",
+        "SET lc_messages = 'en_US'",
+    ];
+    const INSERT: &str = "INSERT INTO bills (request_id, shop, number) VALUES (?, ?, ?)";
+    const INSERT_SILENTLY: &str =
+        "INSERT IGNORE INTO bills (request_id, shop, number) VALUES (?, ?, ?)";
+    // What a statement may end in.
+    const SELECT: &str = "SELECT id, number FROM bills WHERE request_id = ? ; ";
 }
+
 bed! {
-    Sqlite, sqlite, "TEXT", "PRAGMA busy_timeout = 50",
-    |_| true,
-    |_| true
+    Sqlite, sqlite;
+    const TEXT: &str = "TEXT";
+    const GROWING: &str = "INTEGER PRIMARY KEY";
+    const IMPATIENT: &str = "PRAGMA busy_timeout = 50";
+    const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| true;
+    const KEEPS_ROWS_APART: fn(Level) -> bool = |_| true;
+    const BY_REQUEST: &[&str] = &["bills_by_request", "bills.request_id"];
+    const BY_NUMBER: &[&str] = &["bills_by_number", "bills.shop, bills.number"];
+    const TONGUES: &[&str] = &["SELECT 1"];
+    const INSERT: &str = "INSERT INTO bills (request_id, shop, number) VALUES (?, ?, ?)";
+    const INSERT_SILENTLY: &str =
+        "INSERT INTO bills (request_id, shop, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+    const SELECT: &str = "SELECT id, number FROM bills WHERE request_id = ?";
 }
 
 static MADE: AtomicU32 = AtomicU32::new(0);

@@ -3,6 +3,7 @@
 
 mod bed;
 mod generic;
+mod insert;
 mod transition;
 
 use bed::{Bed, Level};
@@ -42,6 +43,23 @@ macro_rules! all_scenes {
                 a_row_with_an_unknown_status_is_an_error
                 an_id_of_two_rows_is_an_error
                 two_migrations_at_once_make_one_log
+            }
+
+            mod insert {
+                use crate::Level;
+
+                scenes! { $database, $level, insert:
+                    the_first_inserts_and_the_second_gets_its_row
+                    a_transaction_goes_on_after_each_outcome_and_commits
+                    of_fifty_one_inserts
+                    of_fifty_transactions_one_inserts
+                    another_constraint_is_a_conflict_that_names_it
+                    a_constraint_is_known_by_its_names
+                    a_constraint_is_known_in_every_language
+                    other_violations_pass_with_their_kind
+                    a_transaction_that_read_before_sees_the_row_or_begins_again
+                    an_insert_that_hides_its_conflict_is_not_taken_for_new
+                }
             }
         }
     };

@@ -6,6 +6,7 @@ use std::future::Future;
 
 use sqlx::{AssertSqlSafe, Database, Pool, Row};
 
+use super::unique::Unique;
 use crate::store::sql::Classes;
 
 /// What an error asks of the caller.
@@ -39,11 +40,11 @@ pub struct Syntax {
     pub log: &'static str,
 }
 
-/// A database, and who speaks to it. Were that the database itself, then its methods would be in the
-/// way of equal names in all code that is generic over [`Database`](super::Database).
+/// A database, and who speaks to it. Were that the database itself, then its methods would be in
+/// the way of equal names in all code that is generic over [`Database`](super::Database).
 pub trait Driven: Database {
     #[doc(hidden)]
-    type __Driver: Driver<Self>;
+    type __Driver: Driver<Self> + Unique<Self>;
 }
 
 pub(crate) type Of<DB> = <DB as Driven>::__Driver;

@@ -2,8 +2,11 @@
 
 pub(crate) mod driver;
 mod error;
+mod insert;
+pub(crate) mod unique;
 
 pub use self::error::SqlError;
+pub use self::insert::{InsertError, Insertion, insert_or_get};
 
 /// A database that the helpers speak to: `sqlx::Postgres`, `sqlx::MySql` (MariaDB too) or
 /// `sqlx::Sqlite`, each with the feature of its name.
