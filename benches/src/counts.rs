@@ -46,7 +46,7 @@ pub(crate) async fn bytes(server: &RedisServer, sides: &[Contestant]) -> Result<
 async fn received(server: &RedisServer, side: &Contestant) -> Result<f64> {
     let before = number(server, "total_net_input_bytes")?;
     side.run(CALLS, 0).await?;
-    Ok((number(server, "total_net_input_bytes")? - before) / per(CALLS))
+    Ok((number(server, "total_net_input_bytes")? - before) / CALLS.calls_as_number())
 }
 
 /// Memory per finished record: a key of 56 bytes, a result of 200.
@@ -58,7 +58,7 @@ pub(crate) async fn memory(server: &RedisServer, sides: &[Contestant]) -> Result
         server.cli(&["FLUSHALL"])?;
         let before = number(server, "used_memory")?;
         side.run(RECORDS, 0).await?;
-        let kept = (number(server, "used_memory")? - before) / per(RECORDS);
+        let kept = (number(server, "used_memory")? - before) / RECORDS.calls_as_number();
         println!(
             "| {} | {kept:.0}{} |",
             side.name,
@@ -73,9 +73,4 @@ pub(crate) async fn memory(server: &RedisServer, sides: &[Contestant]) -> Result
 fn number(server: &RedisServer, field: &str) -> Result<f64> {
     let text = server.info(field)?;
     text.trim().parse().with_context(|| text.clone())
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of calls is small")]
-fn per(load: Load) -> f64 {
-    load.calls as f64
 }

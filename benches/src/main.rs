@@ -1,9 +1,12 @@
-//! What the guard costs: beside a raw loop of two scripts over the same client, and beside its
-//! peers, in one run.
+//! What the guard costs: beside a raw loop of two scripts over the same client, beside its peers,
+//! and beside the same business transaction without it, in one run.
 
+mod beside;
 mod counts;
+mod databases;
 mod order;
 mod rounds;
+mod schemes;
 mod sides;
 mod table;
 mod valgrind;
@@ -34,15 +37,24 @@ const LOADS: [Load; 3] = [
 
 const ROUNDS: usize = 9;
 
+/// All tables, in their order.
+const PARTS: [fn(usize) -> Result<()>; 3] = [guard, schemes, databases];
+
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
-        [] => compare(ROUNDS),
-        ["--rounds", rounds] => compare(rounds.parse()?),
+        [] => PARTS.iter().try_for_each(|part| part(ROUNDS)),
+        ["--rounds", rounds] => {
+            let rounds = rounds.parse()?;
+            PARTS.iter().try_for_each(|part| part(rounds))
+        }
+        ["guard", "--rounds", rounds] => guard(rounds.parse()?),
+        ["schemes", "--rounds", rounds] => schemes(rounds.parse()?),
+        ["databases", "--rounds", rounds] => databases(rounds.parse()?),
         ["load", side, tasks, calls, url] => load(side, tasks.parse()?, calls.parse()?, url),
         ["work", side, kind, calls, url] => valgrind::work(side, kind, calls.parse()?, url),
-        _ => bail!("usage: idem-bench [--rounds N]"),
+        _ => bail!("usage: idem-bench [[guard | schemes | databases] --rounds N]"),
     }
 }
 
@@ -60,7 +72,7 @@ fn runtime(threads: usize) -> Result<Runtime> {
     Ok(builder.enable_all().build()?)
 }
 
-fn compare(rounds: usize) -> Result<()> {
+fn guard(rounds: usize) -> Result<()> {
     let server = RedisServer::start(RedisOptions::default())?;
     println!(
         "redis-server {}, {rounds} rounds\n",
@@ -77,6 +89,20 @@ fn compare(rounds: usize) -> Result<()> {
         counts::memory(&server, &sides).await
     })?;
     valgrind::counts(&server.url())
+}
+
+fn schemes(rounds: usize) -> Result<()> {
+    let server = RedisServer::start(RedisOptions::default())?;
+    println!("\n## Tokens and locks, {rounds} rounds\n");
+    runtime(2)?.block_on(schemes::compare(&server, rounds))
+}
+
+fn databases(rounds: usize) -> Result<()> {
+    println!("## Beside the same transaction without the guard, {rounds} rounds\n");
+    runtime(2)?.block_on(async {
+        databases::postgres::compare(rounds).await?;
+        databases::sqlite::compare(rounds).await
+    })
 }
 
 async fn times(server: &RedisServer, rounds: usize) -> Result<()> {

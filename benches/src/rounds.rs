@@ -19,6 +19,13 @@ pub(crate) struct Load {
     pub(crate) calls: u64,
 }
 
+impl Load {
+    #[expect(clippy::cast_precision_loss, reason = "a number of calls is small")]
+    pub(crate) fn calls_as_number(self) -> f64 {
+        self.calls as f64
+    }
+}
+
 /// What one call took in one round, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
@@ -35,7 +42,19 @@ pub(crate) struct Times {
     pub(crate) duplicate: Vec<Took>,
 }
 
-type Batch = Pin<Box<dyn Future<Output = Result<Duration>>>>;
+/// A call of which many are made.
+pub(crate) trait Call: Send + Sync + 'static {
+    /// Number by number, each once unless it is meant to be a duplicate.
+    fn call(&self, number: u64) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl<S: Side> Call for S {
+    async fn call(&self, number: u64) -> Result<()> {
+        self.pay(Order::numbered(number)).await
+    }
+}
+
+pub(crate) type Batch = Pin<Box<dyn Future<Output = Result<Duration>>>>;
 
 /// A side that is ready to be measured.
 pub(crate) struct Contestant {
@@ -59,7 +78,8 @@ impl Contestant {
     }
 }
 
-async fn batch<S: Side>(side: Arc<S>, load: Load, from: u64) -> Result<Duration> {
+/// The time for the calls from `from` on.
+pub(crate) async fn batch<C: Call>(side: Arc<C>, load: Load, from: u64) -> Result<Duration> {
     let share = load.calls / load.tasks;
     let begin = Instant::now();
     let mut tasks = Vec::new();
@@ -68,7 +88,7 @@ async fn batch<S: Side>(side: Arc<S>, load: Load, from: u64) -> Result<Duration>
         let from = from + task * share;
         tasks.push(tokio::spawn(async move {
             for number in from..from + share {
-                side.pay(Order::numbered(number)).await?;
+                side.call(number).await?;
             }
             anyhow::Ok(())
         }));
@@ -119,8 +139,7 @@ async fn both(server: &RedisServer, side: &Contestant, load: Load) -> Result<(To
 }
 
 async fn timed(server: &RedisServer, side: &Contestant, load: Load) -> Result<Took> {
-    #[expect(clippy::cast_precision_loss, reason = "a number of calls is small")]
-    let calls = load.calls as f64;
+    let calls = load.calls_as_number();
     let (server_before, before) = (server_time(server)?, own_time());
     let wall = side.run(load, 0).await?;
     let (after, server_after) = (own_time(), server_time(server)?);

@@ -9,7 +9,7 @@ use crate::order::Order;
 mod cached;
 mod idempotent;
 mod ours;
-mod raw;
+pub(crate) mod raw;
 
 pub(crate) use cached::Cached;
 pub(crate) use idempotent::Idempotent;

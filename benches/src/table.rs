@@ -50,7 +50,7 @@ pub(crate) fn verdict(name: Name, value: f64, target: f64) -> &'static str {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);
     let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);

@@ -23,9 +23,10 @@ const STOP: Duration = Duration::from_secs(10);
 /// A server on loopback with its files in a temporary folder; both go with the handle. The
 /// programs are those in the folder `POSTGRES_BIN`, else in PATH, else Debian's newest.
 ///
-/// Nothing waits for the disk (`fsync` is off): a crash of the server loses nothing, a power
-/// failure would. It is stopped by SIGQUIT, which ends it at once but lets it give back its shared
-/// memory; after a SIGKILL that stays until the machine is started again.
+/// Nothing waits for the disk (`fsync` is off), unless it is started as durable: a crash of the
+/// server loses nothing, a power failure would. It is stopped by SIGQUIT, which ends it at once but
+/// lets it give back its shared memory; after a SIGKILL that stays until the machine is started
+/// again.
 /// The server refuses to run as root, so for root it runs as `postgres`.
 #[derive(Debug)]
 pub struct PostgresServer {
@@ -33,17 +34,28 @@ pub struct PostgresServer {
     process: Mutex<Option<Process>>,
     folder: TempDir,
     port: Port,
+    fsync: &'static str,
 }
 
 impl PostgresServer {
     /// Starts a server with an empty database `postgres` and waits until it answers.
     pub fn start() -> Result<Self> {
+        Self::start_with("off")
+    }
+
+    /// The same, with commits that wait for the disk: for measurements.
+    pub fn start_durable() -> Result<Self> {
+        Self::start_with("on")
+    }
+
+    fn start_with(fsync: &'static str) -> Result<Self> {
         let server = Self {
             process: Mutex::new(None),
             folder: tempfile::Builder::new()
                 .prefix("idem-postgres-")
                 .tempdir()?,
             port: Port::take()?,
+            fsync,
         };
         // Another user makes the folder with the data in it.
         fs::set_permissions(server.folder.path(), Permissions::from_mode(0o777))?;
@@ -100,7 +112,7 @@ impl PostgresServer {
             format!("port={}", self.port.number()),
             "listen_addresses=127.0.0.1".to_owned(),
             "unix_socket_directories=".to_owned(),
-            "fsync=off".to_owned(),
+            format!("fsync={}", self.fsync),
             "max_connections=300".to_owned(),
         ] {
             command.arg("-c").arg(setting);

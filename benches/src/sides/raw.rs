@@ -36,21 +36,8 @@ pub(crate) struct Raw {
 
 impl Side for Raw {
     async fn connect(url: &str) -> Result<Self> {
-        let info = url.into_connection_info()?;
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
-        let client = Client::open(info.set_tcp_settings(tcp))?;
-        // As our store sets it: no timer of the client's, and room for every task.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None)
-            .set_pipeline_buffer_size(1024);
-        let mut connection = client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await?;
         let (claim, settle) = (Script::new(CLAIM), Script::new(SETTLE));
-        for script in [&claim, &settle] {
-            script.prepare_invoke().load_async(&mut connection).await?;
-        }
+        let connection = connection(url, &[&claim, &settle]).await?;
         Ok(Self {
             connection,
             claim,
@@ -81,7 +68,27 @@ impl Side for Raw {
     }
 }
 
-fn command(script: &Script, key: &str, args: &[&[u8]]) -> Cmd {
+/// A connection to a server that knows `scripts`, set as our store sets its own: no timer of the
+/// client's, and room for every task.
+pub(crate) async fn connection(url: &str, scripts: &[&Script]) -> Result<MultiplexedConnection> {
+    let info = url.into_connection_info()?;
+    let tcp = info.tcp_settings().clone().set_nodelay(true);
+    let client = Client::open(info.set_tcp_settings(tcp))?;
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(1024);
+    let mut connection = client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await?;
+    for script in scripts {
+        script.prepare_invoke().load_async(&mut connection).await?;
+    }
+    Ok(connection)
+}
+
+/// The script by its hash, on one key.
+pub(crate) fn command(script: &Script, key: &str, args: &[&[u8]]) -> Cmd {
     let len = args.iter().map(|arg| arg.len()).sum::<usize>();
     let hash = script.get_hash();
     let mut cmd = Cmd::with_capacity(4 + args.len(), 8 + hash.len() + key.len() + len);
