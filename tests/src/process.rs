@@ -123,6 +123,11 @@ impl Process {
         Ok(())
     }
 
+    /// SIGTERM.
+    pub fn terminate(&mut self) -> Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     /// SIGQUIT, and waits for the end.
     pub(crate) fn quit(&mut self, limit: Duration) -> Result<ExitStatus> {
         self.signal(Signal::QUIT)?;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -152,10 +152,8 @@ impl Service {
     }
 
     /// SIGTERM.
-    pub(crate) fn terminate(&self) -> Result<()> {
-        let id = self.process.id().to_string();
-        let told = Command::new("kill").args(["-TERM", &id]).status()?;
-        need(told.success(), told)
+    pub(crate) fn terminate(&mut self) -> Result<()> {
+        self.process.terminate()
     }
 
     pub(crate) fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
