@@ -5,7 +5,6 @@ use super::States;
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "only `Applied` and `AlreadyThere` mean that the change is made"]
-#[non_exhaustive]
 pub enum Answer<S> {
     /// The row was changed, in the caller's transaction.
     Applied {
