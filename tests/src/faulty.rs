@@ -23,6 +23,7 @@ use idem_core::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 
 use self::fault::Heard;
+use crate::mortal::trap;
 
 /// A [`Store`] with [`Fault`]s. Clones share everything.
 pub struct Faulty<S> {
@@ -221,6 +222,7 @@ impl<S: Store> Faulty<S> {
             }
             Heard::Nothing => std::future::pending().await,
             Heard::APanic => panic!("a panic that the test asked for"),
+            Heard::Death => trap::die(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod cluster;
 pub mod faulty;
 pub mod long;
 pub mod mariadb;
+pub mod mortal;
 pub mod nats;
 pub mod port;
 pub mod postgres;

@@ -42,6 +42,7 @@ pub(super) enum Heard {
     ThatNothingWasSent,
     Nothing,
     APanic,
+    Death,
 }
 
 impl Fault {
@@ -103,6 +104,14 @@ impl Fault {
     pub const fn swallow_the_reply() -> Self {
         Self {
             heard: Heard::Nothing,
+            ..Self::NONE
+        }
+    }
+
+    /// The store does it, and this process dies before it hears of it.
+    pub const fn die_unheard() -> Self {
+        Self {
+            heard: Heard::Death,
             ..Self::NONE
         }
     }

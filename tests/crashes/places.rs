@@ -1,0 +1,81 @@
+//! Databases of their own, on one server of each kind.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use idem_tests::mariadb::MariaDbServer;
+use idem_tests::mortal::base::Base;
+use idem_tests::postgres::PostgresServer;
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite};
+use tempfile::TempDir;
+
+static POSTGRES: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
+static MARIADB: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
+
+/// A database with its tables.
+pub(crate) struct Place<D: Base> {
+    pub(crate) url: String,
+    pub(crate) pool: Pool<D>,
+    /// What goes with it: the folder of a file.
+    _keep: Option<TempDir>,
+}
+
+impl<D: Base> Place<D> {
+    async fn at(url: String, keep: Option<TempDir>) -> Self {
+        let pool = D::open(&url).unwrap();
+        D::lay_out(&pool).await.unwrap();
+        Self {
+            url,
+            pool,
+            _keep: keep,
+        }
+    }
+}
+
+pub(crate) trait Ground: Base {
+    /// A new place.
+    async fn place() -> Place<Self>;
+}
+
+fn count() -> u32 {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    MADE.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Ground for Postgres {
+    async fn place() -> Place<Self> {
+        let (url, name) = (POSTGRES.url(), format!("made_{}", count()));
+        let admin = Self::open(&url).unwrap();
+        let create = format!("CREATE DATABASE {name} TEMPLATE template0");
+        let create = sqlx::raw_sql(AssertSqlSafe(create)).execute(&admin).await;
+        create.unwrap();
+        let url = url.replace("/postgres?", &format!("/{name}?"));
+        Place::at(url, None).await
+    }
+}
+
+impl Ground for MySql {
+    async fn place() -> Place<Self> {
+        let (url, name) = (MARIADB.url(), format!("made_{}", count()));
+        let admin = Self::open(&url).unwrap();
+        let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
+        create.execute(&admin).await.unwrap();
+        let url = url.replace("/test?", &format!("/{name}?"));
+        Place::at(url, None).await
+    }
+}
+
+/// Every second file has a write-ahead log, the others a journal that the next one rolls back.
+impl Ground for Sqlite {
+    async fn place() -> Place<Self> {
+        let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
+        let folder = folder.unwrap();
+        let url = format!("sqlite://{}/shop.db?mode=rwc", folder.path().display());
+        let place = Place::at(url, Some(folder)).await;
+        if count().is_multiple_of(2) {
+            let wal = sqlx::query("PRAGMA journal_mode = WAL");
+            wal.execute(&place.pool).await.unwrap();
+        }
+        place
+    }
+}

@@ -1,0 +1,134 @@
+//! What becomes of a key whose owner died, by point and mode: the table that is claimed, and how
+//! what was seen is shown beside it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use idem_tests::mortal::Point;
+use idem_tests::mortal::lease::{Body, Mode};
+
+/// What the next caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// Its body runs, at once.
+    Free,
+    /// Its body runs when the lease is over.
+    AfterLease,
+    /// When the lease is over, it is told that nobody knows.
+    Unknown,
+    /// The result of the dead process.
+    Replay,
+}
+use Verdict::{AfterLease, Free, Replay, Unknown};
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Free => "free at once",
+            AfterLease => "free after lease",
+            Unknown => "OutcomeUnknown",
+            Replay => "replay",
+        })
+    }
+}
+
+const fn mode(body: Body, rerun: bool) -> Mode {
+    Mode { rerun, body }
+}
+
+/// The columns.
+pub(crate) const MODES: [Mode; 6] = [
+    mode(Body::Plain, false),
+    mode(Body::Plain, true),
+    mode(Body::Marked, false),
+    mode(Body::Marked, true),
+    mode(Body::SettlesIn, false),
+    mode(Body::SettlesIn, true),
+];
+
+type Cell = &'static [Verdict];
+
+/// Not a point of this mode, or the same there as in another column.
+const NONE: Cell = &[];
+const HOLDS: Cell = &[Unknown];
+const RERUNS: Cell = &[AfterLease];
+const REPLAYS: Cell = &[Replay];
+
+/// The rows. Of two verdicts a race decides.
+#[rustfmt::skip]
+const TABLE: [(Point, [Cell; 6]); 14] = [
+    (Point::ClaimSent,      [&[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, AfterLease], NONE, NONE]),
+    (Point::ClaimDone,      [HOLDS, RERUNS, RERUNS, RERUNS, NONE, NONE]),
+    (Point::Claimed,        [HOLDS, RERUNS, RERUNS, RERUNS, NONE, NONE]),
+    (Point::CheckpointSent, [NONE, NONE, &[AfterLease, Unknown], RERUNS, NONE, NONE]),
+    (Point::CheckpointDone, [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
+    (Point::Passed,         [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
+    (Point::Effect,         [HOLDS, RERUNS, HOLDS, RERUNS, HOLDS, RERUNS]),
+    (Point::Written,        [NONE, NONE, NONE, NONE, HOLDS, RERUNS]),
+    (Point::CommitSent,     [NONE, NONE, NONE, NONE, &[Unknown, Replay], &[AfterLease, Replay]]),
+    (Point::CommitDone,     [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
+    (Point::Committed,      [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
+    (Point::SettleSent,     [&[Unknown, Replay], &[AfterLease, Replay], &[Unknown, Replay], &[AfterLease, Replay], NONE, NONE]),
+    (Point::SettleDone,     [REPLAYS, REPLAYS, REPLAYS, REPLAYS, NONE, NONE]),
+    (Point::Settled,        [REPLAYS, REPLAYS, REPLAYS, REPLAYS, NONE, NONE]),
+];
+
+/// Each point of each mode, and what may become of it.
+pub(crate) fn cells() -> impl Iterator<Item = (Point, Mode, Cell)> {
+    TABLE.into_iter().flat_map(|(point, row)| {
+        let row = MODES.into_iter().zip(row);
+        row.map(move |(mode, cell)| (point, mode, cell))
+            .filter(|(_, _, cell)| !cell.is_empty())
+    })
+}
+
+/// What was seen, how often.
+#[derive(Default)]
+pub(crate) struct Seen(BTreeMap<(Point, Mode), BTreeMap<Verdict, usize>>);
+
+impl Seen {
+    pub(crate) fn add(&mut self, point: Point, mode: Mode, verdict: Verdict) {
+        let cell = self.0.entry((point, mode)).or_default();
+        *cell.entry(verdict).or_default() += 1;
+    }
+
+    /// What was seen and is not among `claimed`.
+    pub(crate) fn others(&self, point: Point, mode: Mode, claimed: Cell) -> Vec<Verdict> {
+        let seen = self
+            .0
+            .get(&(point, mode))
+            .into_iter()
+            .flat_map(BTreeMap::keys);
+        seen.filter(|verdict| !claimed.contains(verdict))
+            .copied()
+            .collect()
+    }
+
+    /// As a table in Markdown, without what did not occur.
+    pub(crate) fn show(&self, store: &str) -> String {
+        let has = |mode: Mode| self.0.keys().any(|(_, seen)| *seen == mode);
+        let modes: Vec<Mode> = MODES.into_iter().filter(|mode| has(*mode)).collect();
+        let mut table = format!("\n| {store} |");
+        for mode in &modes {
+            table += &format!(" {} |", mode.name());
+        }
+        table += &format!("\n|---|{}", "---|".repeat(modes.len()));
+        for (point, _) in TABLE {
+            let cells: Vec<_> = modes.iter().map(|mode| self.cell(point, *mode)).collect();
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                table += &format!("\n| {point} | {} |", cells.join(" | "));
+            }
+        }
+        table
+    }
+
+    fn cell(&self, point: Point, mode: Mode) -> String {
+        let Some(cell) = self.0.get(&(point, mode)) else {
+            return String::new();
+        };
+        let counted = cell
+            .iter()
+            .map(|(verdict, count)| format!("{verdict} {count}"));
+        counted.collect::<Vec<_>>().join(", ")
+    }
+}

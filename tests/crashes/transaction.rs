@@ -1,0 +1,194 @@
+//! Transaction mode: wherever the process dies, effect and record are both there or both absent,
+//! and the next caller has the effect once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use idem_core::{Error, Idempotency, Key, MemoryStore, Outcome, Policy, observe};
+use idem_tests::body::until;
+use idem_tests::mortal::Point;
+use idem_tests::mortal::base::{Base, Kept};
+use idem_tests::mortal::transaction::{PREFIX, pay};
+use sqlx::{MySql, Postgres, Sqlite};
+use tokio::sync::oneshot;
+
+use crate::kills;
+use crate::mortal::{Mortal, Order, dies_of_itself, fresh_number};
+use crate::places::{Ground, Place};
+
+const POINTS: [Point; 7] = [
+    Point::Begun,
+    Point::Claimed,
+    Point::Effect,
+    Point::RecordSent,
+    Point::Written,
+    Point::CommitSent,
+    Point::CommitDone,
+];
+
+/// Of each point, how often the dead process left nothing, and how often both.
+type Tally = BTreeMap<Point, [usize; 2]>;
+
+/// One of two that kill processes side by side, each in a place of its own.
+struct Killer<D: Base> {
+    place: Place<D>,
+    idem: Idempotency,
+    tally: Tally,
+}
+
+// E09
+async fn effect_and_record_are_both_there_or_both_absent<D: Ground>() {
+    let (mut one, mut other) = (Killer::<D>::new().await, Killer::<D>::new().await);
+    let kills = kills(100, 200) / 2;
+    tokio::join!(one.kill(kills), other.kill(kills));
+    println!("\n{} | nothing | both", D::NAME);
+    for point in POINTS {
+        let sum = |left: usize| one.tally[&point][left] + other.tally[&point][left];
+        println!("{point} | {} | {}", sum(0), sum(1));
+    }
+}
+
+impl<D: Ground> Killer<D> {
+    async fn new() -> Self {
+        Self {
+            place: D::place().await,
+            // Its store is never asked.
+            idem: Idempotency::builder(MemoryStore::new()).build().unwrap(),
+            tally: Tally::new(),
+        }
+    }
+
+    async fn kill(&mut self, kills: usize) {
+        for point in POINTS {
+            for kill in 0..kills {
+                let left = self.kill_one(point, kill).await;
+                self.tally.entry(point).or_default()[usize::from(left)] += 1;
+            }
+        }
+    }
+
+    /// Whether the dead process left its effect and its record.
+    async fn kill_one(&self, point: Point, kill: usize) -> bool {
+        let number = fresh_number();
+        let sends = match point {
+            Point::RecordSent => 6,
+            // In a file it takes its time; to a server it is one send.
+            Point::CommitSent if !D::BEGINS_MEANWHILE => 20,
+            _ => 1,
+        };
+        let mortal = Mortal::start(Order {
+            mode: None,
+            url: &self.place.url,
+            number,
+            point,
+            nth: 1 + kill % sends,
+            ledger: Path::new(""),
+        });
+        let mortal = mortal.await;
+        mortal.arrives().await;
+        let is_meanwhile = kill % 2 == 1 && !dies_of_itself(point);
+        let left = if is_meanwhile {
+            if kill == 1 {
+                self.is_told(number, point).await;
+            }
+            self.ask_while_it_dies(mortal, number).await;
+            false
+        } else {
+            mortal.dies().await;
+            self.look_and_ask(number, point).await
+        };
+        assert_eq!(self.kept(number).await, BOTH, "{point}, kill {kill}");
+        let (_, outcome) = self.ask(number, None).await;
+        assert_eq!(outcome, Outcome::Replayed, "{point}, kill {kill}");
+        left
+    }
+
+    async fn look_and_ask(&self, number: i64, point: Point) -> bool {
+        let seen = self.kept(number).await;
+        assert!(seen == BOTH || seen == NOTHING, "{point}: {seen:?}");
+        let (_, outcome) = self.ask(number, None).await;
+        let left = outcome != Outcome::Executed;
+        match point {
+            // What has left may be done after the look.
+            Point::CommitSent => assert!(left || seen == NOTHING),
+            Point::CommitDone => assert!(left && seen == BOTH, "{seen:?}, {outcome:?}"),
+            _ => assert!(!left && seen == NOTHING, "{point}: {seen:?}, {outcome:?}"),
+        }
+        left
+    }
+
+    /// A duplicate that does not wait hears of the transaction that has the key.
+    async fn is_told(&self, number: i64, point: Point) {
+        if !D::BEGINS_MEANWHILE || point == Point::Begun {
+            return;
+        }
+        let key = Key::new(PREFIX, number).unwrap();
+        let mut tx = D::begin(&self.place.pool).await.unwrap();
+        let body = async |_: &mut sqlx::Transaction<'_, D>| Ok(());
+        let told = self.idem.run_in(&mut tx, key, Policy::new(), body).await;
+        assert!(matches!(told, Err(Error::InProgress { .. })), "{told:?}");
+        tx.commit().await.unwrap();
+    }
+
+    /// A duplicate that waits has its turn when the first is dead.
+    async fn ask_while_it_dies(&self, mortal: Mortal, number: i64) {
+        let (begun, session) = oneshot::channel();
+        let death = async {
+            if D::BEGINS_MEANWHILE {
+                let session: i64 = session.await.unwrap();
+                let waits = async || {
+                    let waits = D::waits(&self.place.pool, session).await.unwrap();
+                    waits || self.kept(number).await == BOTH
+                };
+                until("the duplicate waits", waits).await;
+            }
+            mortal.dies().await;
+        };
+        let ((_, outcome), ()) = tokio::join!(self.ask(number, Some(begun)), death);
+        assert_eq!(outcome, Outcome::Executed);
+    }
+
+    async fn ask(&self, number: i64, begun: Option<oneshot::Sender<i64>>) -> (u32, Outcome) {
+        let mut tx = D::begin(&self.place.pool).await.unwrap();
+        if let Some(begun) = begun {
+            let _ = begun.send(D::session(&mut tx).await.unwrap());
+        }
+        let (who, outcome) = observe(pay(&self.idem, &mut tx, number)).await;
+        tx.commit().await.unwrap();
+        (who.unwrap(), outcome)
+    }
+
+    async fn kept(&self, number: i64) -> Kept {
+        D::kept(&self.place.pool, number).await.unwrap()
+    }
+}
+
+const NOTHING: Kept = Kept {
+    effects: 0,
+    records: 0,
+    successes: 0,
+};
+const BOTH: Kept = Kept {
+    effects: 1,
+    records: 1,
+    successes: 1,
+};
+
+mod on {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_effect_and_record_are_both_there_or_both_absent() {
+        effect_and_record_are_both_there_or_both_absent::<Postgres>().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb_effect_and_record_are_both_there_or_both_absent() {
+        effect_and_record_are_both_there_or_both_absent::<MySql>().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite_effect_and_record_are_both_there_or_both_absent() {
+        effect_and_record_are_both_there_or_both_absent::<Sqlite>().await;
+    }
+}
