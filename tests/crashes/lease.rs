@@ -233,10 +233,7 @@ async fn kill_one(host: &impl Host, point: Point, mode: Mode, kill: usize) -> De
         effects,
         answer: None,
     };
-    death.answer = ask(host, &death).await.map(|verdict| match verdict {
-        Verdict::AfterLease => Verdict::Free,
-        verdict => verdict,
-    });
+    death.answer = ask(host, &death).await;
     death
 }
 
@@ -249,7 +246,7 @@ async fn ask(host: &impl Host, death: &Death) -> Option<Verdict> {
     };
     let (result, outcome) = observe(host.run(call)).await;
     match (result, outcome) {
-        (Ok(_), Outcome::Executed) => Some(Verdict::AfterLease),
+        (Ok(_), Outcome::Executed) => Some(Verdict::Free),
         (Ok(_), Outcome::Replayed) => Some(Verdict::Replay),
         (Err(error), _) => match error.downcast_ref() {
             Some(Error::InProgress { .. }) => None,
@@ -289,8 +286,15 @@ async fn insist(host: &impl Host, death: &Death) -> Verdict {
     loop {
         if let Some(verdict) = ask(host, death).await {
             let waited = death.began.elapsed();
-            assert!(waited >= LEASE, "{}: {waited:?}", death.point);
-            return verdict;
+            return match verdict {
+                Verdict::Unknown => {
+                    assert!(waited >= LEASE, "{}: {waited:?}", death.point);
+                    verdict
+                }
+                // Before that, only the lock of a transaction that died was in the way.
+                Verdict::Free if waited >= LEASE => Verdict::AfterLease,
+                verdict => verdict,
+            };
         }
         assert!(Instant::now() < deadline, "{} is never free", death.point);
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -108,18 +108,18 @@ impl Seen {
     pub(crate) fn show(&self, store: &str) -> String {
         let has = |mode: Mode| self.0.keys().any(|(_, seen)| *seen == mode);
         let modes: Vec<Mode> = MODES.into_iter().filter(|mode| has(*mode)).collect();
-        let mut table = format!("\n| {store} |");
-        for mode in &modes {
-            table += &format!(" {} |", mode.name());
-        }
-        table += &format!("\n|---|{}", "---|".repeat(modes.len()));
+        let names: Vec<String> = modes.iter().map(|mode| mode.name()).collect();
+        let mut lines = vec![
+            format!("\n| {store} | {} |", names.join(" | ")),
+            format!("|---|{}", "---|".repeat(modes.len())),
+        ];
         for (point, _) in TABLE {
             let cells: Vec<_> = modes.iter().map(|mode| self.cell(point, *mode)).collect();
             if cells.iter().any(|cell| !cell.is_empty()) {
-                table += &format!("\n| {point} | {} |", cells.join(" | "));
+                lines.push(format!("| {point} | {} |", cells.join(" | ")));
             }
         }
-        table
+        lines.join("\n")
     }
 
     fn cell(&self, point: Point, mode: Mode) -> String {
