@@ -330,11 +330,12 @@ impl Attempt {
         }
     }
 
-    /// Whether its lease ran out before its body began: its claim was heard, or its task polled,
-    /// too late.
+    /// Whether it was lost before its body began: its claim was heard, or its task polled, too
+    /// late. Also at hold: nothing has begun, so that to leave costs nothing, and an operator may
+    /// have forgotten the record meanwhile and let another attempt run.
     pub(crate) fn came_too_late(&self) -> bool {
         self.lose_if_late();
-        self.0.stop.load(Ordering::SeqCst)
+        self.is_lost()
     }
 
     /// When the next heartbeat is due.

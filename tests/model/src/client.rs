@@ -76,7 +76,7 @@ impl World {
         let Stage::Granted { before } = self.attempts[i].stage else {
             return;
         };
-        if !self.may_begin(plan, i) {
+        if !self.may_begin(i) {
             return self.gives_up(i, before, false);
         }
         let attempt = &mut self.attempts[i];
@@ -89,11 +89,11 @@ impl World {
     }
 
     /// `AttemptGuard::begin`.
-    fn may_begin(&mut self, plan: &Plan, i: usize) -> bool {
+    fn may_begin(&mut self, i: usize) -> bool {
         let now = self.now;
         let attempt = &mut self.attempts[i];
         attempt.is_lost |= attempt.is_silent_for_too_long(now);
-        !(attempt.is_lost && attempt.must_stop_when_lost(plan))
+        !attempt.is_lost
     }
 
     fn body_begins(&mut self, plan: &Plan, i: usize) {
@@ -107,7 +107,7 @@ impl World {
         match finding {
             Finding::NotDone => {
                 self.deny(Some(i), ANY);
-                if self.may_begin(plan, i) {
+                if self.may_begin(i) {
                     self.body_begins(plan, i);
                 } else {
                     self.ends(i, End::Abandon);
