@@ -188,6 +188,11 @@ pub type Answered<R> = Result<Answer<R>, StoreError>;
 /// Every verb fails with a [`StoreError`] when it has no answer. The caller may send the same
 /// operation again: each is safe to be delivered any number of times.
 ///
+/// Send each operation **once** a call, and switch off the retries of the client underneath. A client
+/// that repeats a claim by itself, after its call was given up or its process went on, can take a
+/// key that nobody holds then: only the engine knows which of its sends may still arrive, gives up
+/// what it no longer wants, and puts a new deadline into what it sends again.
+///
 /// # Cancel safety
 /// Dropping a verb's future leaves open whether the store did it; never half of it.
 ///
