@@ -23,7 +23,9 @@
 //!   two messages, and the second one is a duplicate like any other.
 //! - Copies keep the id, the headers and the payload. The counted retries travel in the header
 //!   [`RETRIES_HEADER`], the reason of a dead letter in [`REASON_HEADER`]. A time to live that the
-//!   publisher gave does not go along: nothing vanishes from the parked or the dead.
+//!   publisher gave does not go along: nothing vanishes from the parked or the dead. Neither do
+//!   headers by which the broker hands a message to others too, such as `CC` of RabbitMQ: they have
+//!   had it.
 //! - Nothing is rejected without requeue: without a dead-letter exchange that deletes it, with one
 //!   it loses the reason.
 //! - While [paused](Action::Pause) the delivery is held, unacknowledged, and no other is begun.

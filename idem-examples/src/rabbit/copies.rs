@@ -9,13 +9,26 @@ use lapin::types::{AMQPValue, FieldTable};
 /// On disk, for queues that are not always.
 pub(super) const PERSISTENT: u8 = 2;
 
-/// How often the message has failed before; 0 where it does not say.
+/// Names of other queues, to which the broker gives whatever is published with it: they have had
+/// this message.
+const CARBON_COPY: &str = "CC";
+
+/// How often the message has failed before; 0 where it does not say. Tools that publish a message
+/// anew write a number as they like.
 pub(super) fn retries(properties: &BasicProperties) -> u32 {
     let headers = properties.headers().as_ref();
-    match headers.and_then(|headers| headers.inner().get(RETRIES_HEADER)) {
-        Some(AMQPValue::LongUInt(retries)) => *retries,
+    let says = headers.and_then(|headers| headers.inner().get(RETRIES_HEADER));
+    let number = match says {
+        Some(AMQPValue::ShortShortInt(number)) => i64::from(*number),
+        Some(AMQPValue::ShortShortUInt(number)) => i64::from(*number),
+        Some(AMQPValue::ShortInt(number)) => i64::from(*number),
+        Some(AMQPValue::ShortUInt(number)) => i64::from(*number),
+        Some(AMQPValue::LongInt(number)) => i64::from(*number),
+        Some(AMQPValue::LongUInt(number)) => i64::from(*number),
+        Some(AMQPValue::LongLongInt(number)) => *number,
         _ => 0,
-    }
+    };
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
 }
 
 /// The properties of the copy that `action` asks for.
@@ -41,7 +54,9 @@ type Headers = BTreeMap<lapin::types::ShortString, AMQPValue>;
 
 fn headers(properties: &BasicProperties) -> Headers {
     let headers = properties.headers().as_ref();
-    headers.map_or_else(Headers::new, |headers| headers.inner().clone())
+    let mut headers = headers.map_or_else(Headers::new, |headers| headers.inner().clone());
+    headers.remove(CARBON_COPY);
+    headers
 }
 
 /// All but three: a time to live would let a copy vanish, a user has to be the one who publishes,
@@ -76,6 +91,45 @@ fn with_headers(original: &BasicProperties, headers: Headers) -> BasicProperties
 mod tests {
     use super::*;
     use idem_core::consumer::Reason;
+
+    fn saying(name: &str, value: AMQPValue) -> BasicProperties {
+        let mut headers = FieldTable::default();
+        headers.insert(name.into(), value);
+        BasicProperties::default().with_headers(headers)
+    }
+
+    #[test]
+    fn the_retries_are_any_number_that_can_be_one() {
+        for (value, number) in [
+            (AMQPValue::LongUInt(3), 3),
+            (AMQPValue::LongInt(3), 3),
+            (AMQPValue::LongLongInt(3), 3),
+            (AMQPValue::ShortShortUInt(3), 3),
+            (AMQPValue::LongInt(-1), 0),
+            (AMQPValue::LongLongInt(i64::MIN), 0),
+            (AMQPValue::LongLongInt(i64::MAX), u32::MAX),
+            (AMQPValue::LongString("3".into()), 0),
+            (AMQPValue::Void, 0),
+        ] {
+            assert_eq!(
+                retries(&saying(RETRIES_HEADER, value.clone())),
+                number,
+                "{value:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_copy_goes_to_nobody_who_had_the_original() {
+        let original = saying("CC", AMQPValue::LongString("audit".into()));
+        let reason = Reason::Rejected;
+        for copy in [
+            copied(&original, Action::Dead { reason }),
+            taken_up(&original),
+        ] {
+            assert!(!copy.headers().as_ref().unwrap().inner().contains_key("CC"));
+        }
+    }
 
     #[test]
     fn a_copy_keeps_id_and_headers_and_says_what_became_of_the_message() {
