@@ -94,6 +94,14 @@ pub(crate) async fn redis() -> Rig<RedisStore> {
     Rig::new(RedisStore::connect(&REDIS.url()).await.unwrap())
 }
 
+pub(crate) fn postgres_url() -> String {
+    POSTGRES.url()
+}
+
+pub(crate) fn mariadb_url() -> String {
+    MARIADB.url()
+}
+
 pub(crate) async fn sqlite() -> Rig<SqliteStore> {
     let folder = tempfile::Builder::new().prefix("idem-tokens-").tempdir();
     let folder = folder.unwrap();

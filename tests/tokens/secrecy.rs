@@ -6,6 +6,9 @@ use idem_core::store::Store;
 use idem_core::{Error, Policy, Token};
 use idem_tests::body::{Bodies, Held};
 use idem_tests::resp::{Reply, ask};
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::PgRow;
+use sqlx::{Connection, MySqlConnection, PgConnection, Row};
 
 use crate::rig::{self, ALICE, Rig};
 
@@ -76,6 +79,46 @@ async fn sqlite_holds_only_hashes() {
     let mut bytes = Vec::new();
     for file in fs::read_dir(rig.folder()).unwrap() {
         bytes.extend(fs::read(file.unwrap().path()).unwrap());
+    }
+    assert_holds_no_secret(&bytes, &tokens);
+    held.release();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_holds_only_hashes() {
+    let rig = rig::postgres().await;
+    let held = Held::new();
+    let tokens = tokens_in_every_status(&rig, &held).await;
+    let mut connection = PgConnection::connect(&rig::postgres_url()).await.unwrap();
+    let rows = sqlx::query("SELECT * FROM idempotent_record");
+    let rows: Vec<PgRow> = rows.fetch_all(&mut connection).await.unwrap();
+    assert!(rows.len() >= tokens.len());
+    let mut bytes = Vec::new();
+    for row in &rows {
+        for column in 0..row.len() {
+            let value: Option<&[u8]> = row.try_get_unchecked(column).unwrap();
+            bytes.extend_from_slice(value.unwrap_or_default());
+        }
+    }
+    assert_holds_no_secret(&bytes, &tokens);
+    held.release();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mariadb_holds_only_hashes() {
+    let rig = rig::mariadb().await;
+    let held = Held::new();
+    let tokens = tokens_in_every_status(&rig, &held).await;
+    let mut connection = MySqlConnection::connect(&rig::mariadb_url()).await.unwrap();
+    let rows = sqlx::query("SELECT * FROM idempotent_record");
+    let rows: Vec<MySqlRow> = rows.fetch_all(&mut connection).await.unwrap();
+    assert!(rows.len() >= tokens.len());
+    let mut bytes = Vec::new();
+    for row in &rows {
+        for column in 0..row.len() {
+            let value: Option<&[u8]> = row.try_get_unchecked(column).unwrap();
+            bytes.extend_from_slice(value.unwrap_or_default());
+        }
     }
     assert_holds_no_secret(&bytes, &tokens);
     held.release();
