@@ -36,12 +36,12 @@ impl Room {
     }
 }
 
-async fn fifty_tasks_are_never_two_at_once(idem: &Idempotency) {
+async fn are_never_two_at_once(tasks: u64, idem: &Idempotency) {
     let room = Arc::new(Room::default());
-    let mut tasks = JoinSet::new();
-    for _ in 0..50 {
+    let mut running = JoinSet::new();
+    for _ in 0..tasks {
         let (idem, room) = (idem.clone(), room.clone());
-        tasks.spawn(async move {
+        running.spawn(async move {
             for _ in 0..2 {
                 let held = idem.lock(key()).wait(PATIENCE).acquire().await.unwrap();
                 room.visit(held.fence().as_u64()).await;
@@ -49,24 +49,25 @@ async fn fifty_tasks_are_never_two_at_once(idem: &Idempotency) {
             }
         });
     }
-    tasks.join_all().await;
-    assert_eq!(room.visits.load(Ordering::SeqCst), 100);
+    running.join_all().await;
+    assert_eq!(room.visits.load(Ordering::SeqCst), 2 * tasks);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_tasks_are_never_two_at_once_in_memory() {
-    fifty_tasks_are_never_two_at_once(&Idempotency::memory()).await;
+    are_never_two_at_once(50, &Idempotency::memory()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_tasks_are_never_two_at_once_over_redis() {
     let server = RedisServer::start(RedisOptions::new()).unwrap();
     let idem = Idempotency::redis(&server.url()).await.unwrap();
-    fifty_tasks_are_never_two_at_once(&idem).await;
+    are_never_two_at_once(50, &idem).await;
 }
 
+/// Fewer of them: without a push, each release is found only by the next look.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_tasks_are_never_two_at_once_over_sqlite() {
+async fn ten_tasks_are_never_two_at_once_over_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("records.db"))
@@ -77,7 +78,7 @@ async fn fifty_tasks_are_never_two_at_once_over_sqlite() {
     let store = SqliteStore::new(pool.connect_with(options).await.unwrap());
     store.migrate().await.unwrap();
     let idem = Idempotency::builder(store).limit(Duration::from_secs(20));
-    fifty_tasks_are_never_two_at_once(&idem.build().unwrap()).await;
+    are_never_two_at_once(10, &idem.build().unwrap()).await;
 }
 
 #[tokio::test]

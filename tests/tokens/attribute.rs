@@ -2,7 +2,7 @@
 
 use idem_core::store::Store;
 use idem_core::{Error, MemoryStore, Outcome, Policy, Recovered, Token, idempotent, observe};
-use idem_tests::body::{Bodies, Held};
+use idem_tests::body::{Bodies, Held, until};
 use idem_tests::faulty::Fault;
 
 use crate::rig::{self, FormError, Rig, TTL, is_rejected, on_every_store, told};
@@ -174,6 +174,11 @@ async fn what_a_dropped_submission_did_is_looked_up_by_its_own_subject_only() {
     assert!(dropped.await.unwrap_err().is_cancelled());
     let retry = |user| rig.idem.scope(recovers(user, form.clone()));
     assert!(is_rejected(&retry(MALLORY).await));
+    // The store hears of the drop in the background.
+    until("it is looked up", async || {
+        !matches!(retry(ALICE).await, Err(Error::InProgress { .. }))
+    })
+    .await;
     assert_eq!(retry(ALICE).await.unwrap(), 5);
     assert_eq!(form.bodies.count(), 1);
 }
