@@ -1,9 +1,9 @@
 //! One attempt as its process sees it, and what it has sent.
 
 use bytes::Bytes;
-use idem_core::record::{Fence, Grant, OnAbandoned, Outcome, StoreTime};
+use idem_core::record::{Fence, Grant, Outcome, StoreTime};
 
-use crate::plan::{Plan, SAFE};
+use crate::plan::SAFE;
 
 /// An attempt. One that does nothing any more has crashed: nothing ever forces it to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -191,14 +191,6 @@ impl Attempt {
     pub(crate) fn is_silent_for_too_long(&self, now: StoreTime) -> bool {
         self.known
             .is_none_or(|known| known.sent.after(SAFE).has_passed(now))
-    }
-
-    /// Whether its body has to go when it is lost: `Attempt::lose` of the engine.
-    pub(crate) fn must_stop_when_lost(&self, plan: &Plan) -> bool {
-        let nobody_else_can_have_it = plan.policy == OnAbandoned::Hold
-            && self.known.is_some_and(|known| known.checkpoint)
-            && !plan.recover;
-        !nobody_else_can_have_it
     }
 
     /// Whether it still listens for an answer to `packet`.
