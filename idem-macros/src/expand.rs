@@ -36,7 +36,7 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
         }
     };
     let body = braced(content, item.body.span());
-    let (attrs, vis, sig) = (&item.attrs, &item.vis, &item.sig);
+    let (attrs, vis, sig) = (&item.attrs, &item.vis, tx::signature(model));
     quote_spanned!(site=> #(#attrs)* #vis #sig #body)
 }
 

@@ -24,6 +24,9 @@ pub(crate) trait Base: Database {
     /// Every effect that was committed, in order.
     fn effects(pool: &Pool<Self>) -> impl Future<Output = Vec<i64>> + Send;
 
+    /// Deletes every effect.
+    fn clear(pool: &Pool<Self>) -> impl Future<Output = ()> + Send;
+
     /// How many statements wait for somebody's lock.
     fn waiting(pool: &Pool<Self>) -> impl Future<Output = i64> + Send;
 

@@ -1,8 +1,8 @@
 //! Two callers at once, where the database locks rows.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use idem_core::{Error, Outcome, observe};
+use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
 use idem_tests::body::until;
 
 use crate::base::{Base, Place};
@@ -68,6 +68,37 @@ pub(crate) async fn a_duplicate_that_waits_runs_when_the_first_rolls_back<D: Bas
     let (result, ()) = tokio::join!(second, rollback);
     assert_eq!(result.unwrap(), "run 2");
     assert_eq!(place.effects().await, [1]);
+}
+
+// N34
+pub(crate) async fn who_has_waited_counts_its_time_from_then_on<D: Base>() {
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
+    let second = async {
+        let mut tx = place.begin().await;
+        let key = Key::new("pay_or_wait", 1_i64).unwrap();
+        let policy = Policy::new()
+            .wait_in_progress()
+            .wait(Duration::from_secs(20));
+        let body = async |_: &mut sqlx::Transaction<'_, D>| {
+            let attempt = Attempt::current().expect("this body is guarded");
+            anyhow::Ok(attempt.fence().as_u64())
+        };
+        let fence = place.idem.run_in(&mut tx, key, policy, body).await;
+        tx.commit().await.unwrap();
+        fence.unwrap()
+    };
+    let rollback = async {
+        somebody_waits(&place).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        first.rollback().await.unwrap();
+        u64::try_from(since.as_micros()).unwrap()
+    };
+    // A fence is the time of the grant, by the clock of this machine.
+    let (fence, rolled_back) = tokio::join!(second, rollback);
+    assert!(fence >= rolled_back, "{fence} before {rolled_back}");
 }
 
 // Q05

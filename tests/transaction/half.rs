@@ -6,10 +6,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use idem_core::{Key, Policy};
 use idem_tests::body::Held;
+use sqlx::Transaction;
 
 use crate::base::{Base, Place};
-use crate::shop::{Then, pay};
+use crate::shop::{Final, Then, decline, decline_both, pay};
 
 // Q04
 pub(crate) async fn a_body_that_fails_at_its_end_and_is_retried_has_one_effect<D: Base>() {
@@ -66,6 +68,95 @@ pub(crate) async fn a_time_out_around_the_call_leaves_nothing<D: Base>() {
         tx.commit().await.unwrap();
     }
     assert_eq!(place.effects().await, [7; 7]);
+}
+
+/// Polls a call so many times and drops it; whether it had ended.
+async fn drop_at<F: Future>(polls: usize, call: F) -> bool {
+    let mut call = pin!(call);
+    let mut left = polls;
+    std::future::poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        call.as_mut().poll(context).map(|_| true)
+    })
+    .await
+}
+
+// N32
+pub(crate) async fn a_call_that_is_dropped_anywhere_leaves_all_or_nothing<D: Base>() {
+    let place = D::place().await;
+    for polls in 0.. {
+        let number = 100 + i64::try_from(polls).unwrap();
+        let mut tx = place.begin().await;
+        D::add(&mut tx, 6).await.unwrap();
+        let has_ended = drop_at(polls, pay(&place, &mut tx, number, Then::End)).await;
+        let went_on = D::add(&mut tx, 8).await;
+        let committed = match went_on {
+            Ok(()) => tx.commit().await,
+            // It may have to be rolled back, but is told so.
+            Err(error) => tx.rollback().await.and(Err(error)),
+        };
+        let mut found = place.effects().await;
+        let before = found.len();
+        found.retain(|&effect| effect != number);
+        let was_kept = found.len() < before;
+        let expected: &[i64] = if committed.is_ok() { &[6, 8] } else { &[] };
+        assert_eq!(found, expected, "after {polls} polls: {committed:?}");
+        assert!(!was_kept || committed.is_ok());
+        D::clear(&place.pool).await;
+        // The record is there if the effect is.
+        let runs = place.bodies.count();
+        let mut tx = place.begin().await;
+        pay(&place, &mut tx, number, Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(
+            place.bodies.count() == runs,
+            was_kept,
+            "after {polls} polls"
+        );
+        D::clear(&place.pool).await;
+        if has_ended {
+            assert!(was_kept);
+            return;
+        }
+    }
+}
+
+pub(crate) async fn a_body_within_its_own_body_has_no_second_effect<D: Base>() {
+    let place = D::place().await;
+    let key = || Key::new("inner", "1").unwrap();
+    let mut tx = place.begin().await;
+    let outer = async |tx: &mut Transaction<'_, D>| {
+        D::add(tx, 1).await?;
+        let inner = async |tx: &mut Transaction<'_, D>| {
+            D::add(tx, 2).await?;
+            anyhow::Ok(place.bodies.add())
+        };
+        place.idem.run_in(tx, key(), Policy::new(), inner).await?;
+        anyhow::Ok(place.bodies.add())
+    };
+    let result = place
+        .idem
+        .run_in(&mut tx, key(), Policy::new(), outer)
+        .await;
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await.len(), 0, "{result:?}");
+}
+
+pub(crate) async fn an_error_takes_back_what_a_body_in_the_body_recorded<D: Base>() {
+    let place = D::place().await;
+    for _ in 0..2 {
+        let mut tx = place.begin().await;
+        let both = decline_both(&place, &mut tx, 1).await;
+        assert_eq!(both, Err(Final::Declined(1)));
+        let inner = decline(&place, &mut tx, 1).await;
+        assert_eq!(inner, Err(Final::Declined(2)));
+        tx.commit().await.unwrap();
+    }
+    assert_eq!(place.bodies.count(), 2);
+    assert!(place.effects().await.is_empty());
 }
 
 /// Commits what else is in `tx`; then the key is free.

@@ -4,23 +4,21 @@ use idem_core::Error;
 use sqlx::{AssertSqlSafe, Connection, Executor, Transaction};
 
 use crate::base::{Base, Place};
-use crate::shop::{Then, pay, refusal};
+use crate::shop::{Final, Then, decline, pay, refusal};
 
 /// A transaction at a level that it says with its first statement, where that is allowed.
 async fn begin_at<D: Base>(place: &Place<D>, level: &str) -> Transaction<'static, D>
 where
     for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
 {
-    let begin = match D::NAME {
-        "PostgreSQL" => format!("BEGIN ISOLATION LEVEL {level}"),
-        _ => {
-            let mut connection = place.pool.acquire().await.unwrap();
-            let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
-            let set = sqlx::raw_sql(AssertSqlSafe(set));
-            set.execute(&mut *connection).await.unwrap();
-            return Transaction::begin(connection, None).await.unwrap();
-        }
-    };
+    if D::NAME != "PostgreSQL" {
+        let mut connection = place.pool.acquire().await.unwrap();
+        let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+        let set = sqlx::raw_sql(AssertSqlSafe(set));
+        set.execute(&mut *connection).await.unwrap();
+        return Transaction::begin(connection, None).await.unwrap();
+    }
+    let begin = format!("BEGIN ISOLATION LEVEL {level}");
     place.pool.begin_with(AssertSqlSafe(begin)).await.unwrap()
 }
 
@@ -39,6 +37,12 @@ where
         let mut tx = begin_at(&place, level).await;
         let result = pay(&place, &mut tx, 1, Then::End).await;
         assert_eq!(result.unwrap(), "run 3");
+        tx.commit().await.unwrap();
+    }
+    for _ in 0..2 {
+        let mut tx = begin_at(&place, level).await;
+        let declined = decline(&place, &mut tx, 2).await;
+        assert_eq!(declined, Err(Final::Declined(4)));
         tx.commit().await.unwrap();
     }
     assert_eq!(place.effects().await, [1]);
@@ -98,6 +102,8 @@ pub(crate) fn code(error: &Error) -> String {
     };
     let source = std::error::Error::source(source).expect("the cause is kept");
     let error = source.downcast_ref::<sqlx::Error>().expect("of sqlx");
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     code.expect("the database said why").into_owned()
 }

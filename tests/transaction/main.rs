@@ -5,6 +5,7 @@ mod concurrent;
 mod half;
 mod isolation;
 mod lease;
+mod locks;
 mod mysql;
 mod once;
 mod postgres;

@@ -39,14 +39,21 @@ impl Base for MySql {
         pool.begin().await.unwrap()
     }
 
+    /// As text: a connection of sqlx that is dropped while it prepares a statement is out of step.
     async fn add(connection: &mut MySqlConnection, number: i64) -> sqlx::Result<()> {
-        let insert = sqlx::query("INSERT INTO effect VALUES (?)").bind(number);
-        insert.execute(connection).await.map(drop)
+        let insert = AssertSqlSafe(format!("INSERT INTO effect VALUES ({number})"));
+        let insert = sqlx::raw_sql(insert).execute(connection);
+        insert.await.map(drop)
     }
 
     async fn effects(pool: &MySqlPool) -> Vec<i64> {
         let all = sqlx::query_scalar("SELECT number FROM effect ORDER BY number");
         all.fetch_all(pool).await.unwrap()
+    }
+
+    async fn clear(pool: &MySqlPool) {
+        let clear = sqlx::raw_sql("DELETE FROM effect").execute(pool);
+        clear.await.unwrap();
     }
 
     async fn waiting(pool: &MySqlPool) -> i64 {
@@ -79,12 +86,16 @@ crate::scenes! { MySql:
         a_body_that_panics_leaves_nothing,
         a_body_that_is_dropped_leaves_nothing,
         a_time_out_around_the_call_leaves_nothing,
+        a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
+        a_body_within_its_own_body_has_no_second_effect,
+        an_error_takes_back_what_a_body_in_the_body_recorded,
     },
     concurrent::{
         a_duplicate_is_told_that_the_first_runs_and_other_keys_flow,
         a_duplicate_that_waits_gets_what_the_first_commits,
         a_duplicate_that_waits_runs_when_the_first_rolls_back,
         a_duplicate_waits_no_longer_than_it_says,
+        who_has_waited_counts_its_time_from_then_on,
         duplicates_of_a_finished_request_do_not_hinder_each_other_for_long,
         of_a_crowd_each_key_has_one_effect,
     },
@@ -98,6 +109,7 @@ crate::scenes! { MySql:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
 }
@@ -123,5 +135,25 @@ mod at_every_level {
     async fn a_body_runs_once_at_serializable() {
         isolation::a_body_runs_once::<MySql>("SERIALIZABLE").await;
         isolation::who_began_before_sees_the_first::<MySql>("SERIALIZABLE").await;
+    }
+}
+
+mod in_each_others_way {
+    use super::*;
+    use crate::locks;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn after_a_deadlock_that_a_body_tells_nothing_is_half_kept() {
+        locks::after_a_deadlock_nothing_is_half_kept::<MySql>(true, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn after_a_deadlock_that_a_body_keeps_to_itself_nothing_is_half_kept() {
+        locks::after_a_deadlock_nothing_is_half_kept::<MySql>(false, &[]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_two_that_want_two_keys_crosswise_one_is_told() {
+        locks::of_two_that_want_two_keys_crosswise_one_is_told::<MySql>("40001").await;
     }
 }

@@ -11,6 +11,10 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 
 use crate::base::{Base, Place};
+use crate::isolation::code;
+use crate::shop::{Then, pay, refusal};
+
+mod cost;
 
 static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
 
@@ -18,6 +22,15 @@ async fn pool(database: &str) -> PgPool {
     let options = PgConnectOptions::from_str(&SERVER.url()).unwrap();
     let pool = PgPoolOptions::new().max_connections(8);
     pool.connect_with(options.database(database)).await.unwrap()
+}
+
+async fn place(pool: PgPool) -> Place<Postgres> {
+    let store = PostgresStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let effect = sqlx::raw_sql("CREATE TABLE effect (number BIGINT NOT NULL)");
+    effect.execute(&pool).await.unwrap();
+    let leases = Idempotency::builder(store).build().unwrap();
+    Place::new(pool, leases, None)
 }
 
 impl Base for Postgres {
@@ -28,13 +41,7 @@ impl Base for Postgres {
         let admin = pool("postgres").await;
         let create = sqlx::raw_sql(AssertSqlSafe(create)).execute(&admin).await;
         create.unwrap();
-        let pool = pool(&name).await;
-        let store = PostgresStore::new(pool.clone());
-        store.migrate().await.unwrap();
-        let effect = sqlx::raw_sql("CREATE TABLE effect (number BIGINT NOT NULL)");
-        effect.execute(&pool).await.unwrap();
-        let leases = Idempotency::builder(store).build().unwrap();
-        Place::new(pool, leases, None)
+        place(pool(&name).await).await
     }
 
     async fn begin(pool: &PgPool) -> Transaction<'static, Self> {
@@ -51,9 +58,14 @@ impl Base for Postgres {
         all.fetch_all(pool).await.unwrap()
     }
 
+    async fn clear(pool: &PgPool) {
+        let clear = sqlx::raw_sql("DELETE FROM effect").execute(pool);
+        clear.await.unwrap();
+    }
+
     async fn waiting(pool: &PgPool) -> i64 {
-        let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted \
-                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        let waiting = "SELECT count(*) FROM pg_stat_activity \
+                       WHERE wait_event_type = 'Lock' AND datname = current_database()";
         sqlx::query_scalar(waiting).fetch_one(pool).await.unwrap()
     }
 
@@ -78,12 +90,16 @@ crate::scenes! { Postgres:
         a_body_that_panics_leaves_nothing,
         a_body_that_is_dropped_leaves_nothing,
         a_time_out_around_the_call_leaves_nothing,
+        a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
+        a_body_within_its_own_body_has_no_second_effect,
+        an_error_takes_back_what_a_body_in_the_body_recorded,
     },
     concurrent::{
         a_duplicate_is_told_that_the_first_runs_and_other_keys_flow,
         a_duplicate_that_waits_gets_what_the_first_commits,
         a_duplicate_that_waits_runs_when_the_first_rolls_back,
         a_duplicate_waits_no_longer_than_it_says,
+        who_has_waited_counts_its_time_from_then_on,
         duplicates_of_a_finished_request_do_not_hinder_each_other_for_long,
         of_a_crowd_each_key_has_one_effect,
     },
@@ -97,6 +113,7 @@ crate::scenes! { Postgres:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
 }
@@ -123,5 +140,47 @@ mod at_higher_levels {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_transaction_that_can_not_see_the_first_is_told_at_serializable() {
         isolation::who_can_not_see_the_first_is_told::<Postgres>("SERIALIZABLE", "40001").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_transaction_that_was_given_up_before_the_call_nothing_is_half_kept() {
+    let place = Postgres::place().await;
+    let mut tx = place.begin().await;
+    Postgres::add(&mut tx, 6).await.unwrap();
+    let wrong = sqlx::raw_sql("SELECT 1 / 0").execute(&mut *tx).await;
+    wrong.unwrap_err();
+    let refused = refusal(pay(&place, &mut tx, 1, Then::End).await);
+    assert_eq!(code(&refused), "25P02");
+    Postgres::add(&mut tx, 8).await.unwrap_err();
+    Postgres::add(&mut tx, 9).await.unwrap_err();
+    let _ = tx.commit().await;
+    assert!(place.effects().await.is_empty());
+    // Its connection is as good as any.
+    for number in 1..=8 {
+        let mut tx = place.begin().await;
+        pay(&place, &mut tx, number, Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    assert_eq!(place.effects().await.len(), 8);
+}
+
+mod in_each_others_way {
+    use super::*;
+    use crate::locks;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn after_a_deadlock_that_a_body_tells_nothing_is_half_kept() {
+        locks::after_a_deadlock_nothing_is_half_kept::<Postgres>(true, &[6, 8, 9]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn after_a_deadlock_that_a_body_keeps_to_itself_nothing_is_half_kept() {
+        locks::after_a_deadlock_nothing_is_half_kept::<Postgres>(false, &[6, 8, 9]).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_two_that_want_two_keys_crosswise_one_is_told() {
+        locks::of_two_that_want_two_keys_crosswise_one_is_told::<Postgres>("40P01").await;
     }
 }

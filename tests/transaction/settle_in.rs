@@ -106,6 +106,14 @@ pub(crate) async fn the_effects_of_a_stale_owner_roll_back_with_it<D: Base>() {
     assert_eq!(place.effects().await, [1]);
 }
 
+pub(crate) async fn a_record_that_is_kept_elsewhere_is_not_settled_here<D: Base>() {
+    let place = D::place().await;
+    let run = place.idem.run(key(), Policy::new(), || effect(&place));
+    let refused = run.await.unwrap_err().downcast::<Error>().unwrap();
+    assert!(matches!(refused, Error::LeaseLost { .. }), "{refused}");
+    assert!(place.effects().await.is_empty());
+}
+
 pub(crate) async fn a_body_with_tx_has_nothing_to_settle<D: Base>() {
     let place = D::place().await;
     let mut tx = place.begin().await;

@@ -99,6 +99,16 @@ pub(crate) async fn decline<D: Base>(
     Err(Final::Declined(place.bodies.add()))
 }
 
+/// Declines in the name of another that declines.
+#[idempotent(prefix = "decline_both", key = number, tx = tx, engine = place.idem, on_error = "replay")]
+pub(crate) async fn decline_both<D: Base>(
+    place: &Place<D>,
+    tx: &mut Transaction<'_, D>,
+    number: i64,
+) -> Result<(), Final> {
+    decline(place, tx, number).await
+}
+
 /// What kept a body from running.
 pub(crate) fn refusal(result: Result<String>) -> Error {
     let error = result.expect_err("this call was to be refused");

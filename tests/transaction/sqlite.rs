@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use idem_core::store::SqliteStore;
-use idem_core::{Error, Idempotency, StoreErrorKind};
+use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
@@ -43,6 +43,11 @@ impl Base for Sqlite {
         all.fetch_all(pool).await.unwrap()
     }
 
+    async fn clear(pool: &SqlitePool) {
+        let clear = sqlx::raw_sql("DELETE FROM effect").execute(pool);
+        clear.await.unwrap();
+    }
+
     /// A file tells nobody who waits for it.
     async fn waiting(_: &SqlitePool) -> i64 {
         0
@@ -72,6 +77,9 @@ crate::scenes! { Sqlite:
         a_body_that_panics_leaves_nothing,
         a_body_that_is_dropped_leaves_nothing,
         a_time_out_around_the_call_leaves_nothing,
+        a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
+        a_body_within_its_own_body_has_no_second_effect,
+        an_error_takes_back_what_a_body_in_the_body_recorded,
     },
     concurrent::{
         of_a_crowd_each_key_has_one_effect,
@@ -86,6 +94,7 @@ crate::scenes! { Sqlite:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
 }
@@ -139,5 +148,23 @@ async fn a_file_that_somebody_keeps_is_waited_for_as_long_as_the_connection_says
     keeper.rollback().await.unwrap();
     pay(&place, &mut late, 1, Then::End).await.unwrap();
     late.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_form_for_programs_runs_in_a_task() {
+    let place = Sqlite::place().await;
+    let (idem, mut tx) = (place.idem.clone(), place.begin().await);
+    let task = tokio::spawn(async move {
+        let key = Key::new("task", "1").unwrap();
+        let body = async |tx: &mut Transaction<'_, Sqlite>| {
+            Sqlite::add(tx, 1).await?;
+            anyhow::Ok(1)
+        };
+        let result = idem.run_in(&mut tx, key, Policy::new(), body).await;
+        tx.commit().await.unwrap();
+        result
+    });
+    assert_eq!(task.await.unwrap().unwrap(), 1);
     assert_eq!(place.effects().await, [1]);
 }

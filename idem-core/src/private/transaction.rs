@@ -10,31 +10,10 @@ use crate::key::KeyBuilder;
 use crate::results::Results;
 use crate::transaction::{self, Database, Run as Running};
 
-/// A transaction that the guard can borrow.
-#[diagnostic::on_unimplemented(
-    message = "`tx` has to be an open transaction of its caller: `&mut sqlx::Transaction<'_, DB>`",
-    label = "the guard can not open a savepoint in `{Self}`",
-    note = "`DB` is `sqlx::Postgres`, `sqlx::MySql` or `sqlx::Sqlite`, with the feature of that name of `idem-core`"
-)]
-pub trait Opened<'t> {
-    /// Which database it is.
-    type Database: Database;
-
-    /// Its connection.
-    fn connection(self) -> &'t mut <Self::Database as sqlx::Database>::Connection;
-}
-
-impl<'t, D: Database> Opened<'t> for &'t mut Transaction<'_, D> {
-    type Database = D;
-
-    fn connection(self) -> &'t mut D::Connection {
-        &mut *self
-    }
-}
-
-/// The argument that `tx` names, checked where the user wrote its type.
-pub fn opened<'t, X: Opened<'t>>(tx: X) -> &'t mut <X::Database as sqlx::Database>::Connection {
-    tx.connection()
+/// The connection of the argument that `tx` names. By its plain type, and not by a trait, so that a
+/// wrong argument is one error, where the user wrote its type.
+pub fn opened<'t, D: Database>(tx: &'t mut Transaction<'_, D>) -> &'t mut D::Connection {
+    tx
 }
 
 /// Whether the body may run.
@@ -96,6 +75,15 @@ async fn ask<'t, T, E, D: Database>(
         connection,
     )
     .await
+}
+
+/// After a refusal: sees to it that the caller's transaction is one.
+pub async fn restore<C, D>(connection: &mut C)
+where
+    C: sqlx::Connection<Database = D>,
+    D: Database<Connection = C>,
+{
+    transaction::restore::<D>(connection).await;
 }
 
 impl<T, E> Run<T, E> {

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use sqlx::{Connection, Transaction};
+use sqlx::Transaction;
 
 use super::Database;
 use super::run::{Held, Run};
+use super::savepoint;
 use crate::attempt::Attempt;
 use crate::driver;
 use crate::engine::Idempotency;
@@ -22,7 +23,7 @@ use crate::record::{self, Claim, ClaimReply, Owner, Slot};
 use crate::results::Results;
 use crate::store::StoreKey;
 use crate::store::sql::row::{Address, Row};
-use crate::store::sql::within::{Entered, Hold, MARK};
+use crate::store::sql::within::{Entered, Hold};
 
 /// Asks whether the body may run; then the savepoint is for it. `Err` is the caller's answer if
 /// not, and the savepoint is taken back.
@@ -38,20 +39,14 @@ pub(crate) async fn admit<'t, T, E, D: Database>(
     let request = idem
         .request(key.map(Target::from), policy, fingerprint)
         .map_err(refused)?;
-    let begun = connection.begin().await;
+    let begun = savepoint::open::<D>(connection).await;
     let mut savepoint = begun.map_err(|error| refused(D::fault(error).into()))?;
     let Some(request) = request else {
         return Ok((Run::without_key(), savepoint));
     };
-    let mut asking = Asking::new(&request);
+    let mut asking = Asking::new(&request, results.keeps_errors());
     match asking.ask::<D>(&mut savepoint).await {
-        Ok(Answer::Run(held)) => {
-            if results.keeps_errors() {
-                let marked = D::run(&mut savepoint, MARK).await;
-                marked.map_err(|error| refused(D::fault(error).into()))?;
-            }
-            Ok((Run::of(*held), savepoint))
-        }
+        Ok(Answer::Run(held)) => Ok((Run::of(*held), savepoint)),
         Ok(Answer::Stored(Decision::Replay(result))) => {
             let decoded = results.decode(&result).map(Ok);
             Err(request.replay(results, decoded, asking.waited()))
@@ -63,7 +58,10 @@ pub(crate) async fn admit<'t, T, E, D: Database>(
         Ok(Answer::Stored(Decision::Refuse(refusal))) => Err(refused(request.refuse(refusal))),
         // A record that changed while its key was held.
         Ok(Answer::Stored(_)) => Err(refused(changed().into())),
-        Err(error) => Err(refused(error)),
+        Err(error) => {
+            D::guard(&mut savepoint).await;
+            Err(refused(error))
+        }
     }
 }
 
@@ -81,16 +79,19 @@ struct Asking<'a> {
     /// Until when somebody else's transaction is waited for.
     until: Option<Instant>,
     patience: Duration,
+    /// Whether a body may be taken back alone, and its error kept.
+    may_go_back: bool,
 }
 
 impl<'a> Asking<'a> {
-    fn new(request: &'a Request<'a>) -> Self {
+    fn new(request: &'a Request<'a>, may_go_back: bool) -> Self {
         let key = StoreKey::within(&request.core.namespace, &request.key);
         Self {
             at: Address::of(&key),
             key,
             until: request.settings.wait.map(driver::moment_in),
             patience: Duration::ZERO,
+            may_go_back,
             request,
         }
     }
@@ -102,7 +103,7 @@ impl<'a> Asking<'a> {
     /// First without patience: where the answer is known already, nobody needs to wait.
     async fn ask<D: Database>(&mut self, connection: &mut D::Connection) -> Result<Answer, Error> {
         loop {
-            match D::enter(connection, &self.at, self.patience).await {
+            match D::enter(connection, &self.at, self.patience, self.may_go_back).await {
                 Ok(entered) => {
                     if let Some(answer) = self.judge::<D>(connection, entered).await? {
                         return Ok(answer);
@@ -156,7 +157,8 @@ impl<'a> Asking<'a> {
             (Decision::Run(grant), Slot::Record(record)) => (grant, record),
             (decision, _) => return Ok(Some(Answer::Stored(decision))),
         };
-        let mut before = found.row;
+        let at_first = found.row;
+        let mut before = at_first.clone();
         if hold == Hold::FirmAfterAWrite {
             let row = Row::of(record);
             let written = D::write(connection, &self.at, before.as_ref(), &row, now).await;
@@ -177,6 +179,7 @@ impl<'a> Asking<'a> {
             attempt,
             at: self.at.clone(),
             before,
+            at_first,
             slot,
             now,
             heard,

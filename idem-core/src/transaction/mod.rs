@@ -59,10 +59,16 @@
 //! # Errors
 //! Deadlocks, serialisation failures and a busy file are [`Error::Store`], retryable in a new
 //! transaction; the error of sqlx, with its SQLSTATE, is the [`StoreError`](crate::StoreError)'s
-//! source. A deadlock on MySQL has rolled back the whole transaction, not only the savepoint.
+//! source. Roll back after any of them.
+//!
+//! A deadlock on MySQL has rolled back the whole transaction, and what is written after it would
+//! commit by itself. So where the call returns an error, nothing can be written until the caller has
+//! ended the transaction (1792); nothing of it is kept, even by a commit. The same where sqlx rolled
+//! back because PostgreSQL had given up the transaction before the call (25006).
 
 mod admit;
 mod run;
+mod savepoint;
 mod settle_in;
 
 use serde::Serialize;
@@ -71,6 +77,7 @@ use sqlx::Transaction;
 
 pub(crate) use self::admit::admit;
 pub(crate) use self::run::Run;
+pub(crate) use self::savepoint::restore;
 use crate::engine::Idempotency;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
@@ -95,7 +102,11 @@ impl Idempotency {
     ///
     /// # Cancel safety
     /// Dropped at any moment, the effects of the body are taken back before the next statement of
-    /// `tx`.
+    /// `tx`, or, at the very end, are kept with their record. If that next statement fails, it is
+    /// by an error that was on its way to the dropped call: roll back.
+    ///
+    /// Of sqlx's own calls on MySQL, one that is dropped while it prepares a statement leaves the
+    /// connection out of step; for bodies that time-outs may end, `sqlx::raw_sql` is safer there.
     ///
     /// # Concurrent calls on the same key
     /// See [`transaction`](self).
@@ -138,14 +149,17 @@ impl Idempotency {
                 "`recover` and `forget` have no meaning in a transaction: what an attempt that died has done is rolled back, and a success without its record would run again",
             )));
         }
-        match admit(self, Ok(key), policy, results, fingerprint, &mut **tx).await {
+        let admitted = admit(self, Ok(key), policy, results, fingerprint, &mut **tx);
+        let answer = match admitted.await {
             Ok((run, mut savepoint)) => {
                 // What it does before its first await is the body, too.
                 let body = Box::pin(async { body(&mut savepoint).await });
                 let result = run.body(body).await;
-                run.settle(result, results, savepoint).await
+                return run.settle(result, results, savepoint).await;
             }
             Err(answer) => answer,
-        }
+        };
+        restore::<D>(tx).await;
+        answer
     }
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use sqlx::Transaction;
 
 use super::Database;
+use super::savepoint;
 use crate::attempt::Attempt;
 use crate::engine::core::BusyToken;
 use crate::engine::run::{after_success, outcome_of};
@@ -15,7 +16,6 @@ use crate::observe::{self, Outcome as Observed};
 use crate::record::{self, Outcome, Settle, SettleReply, Slot, StoreTime};
 use crate::results::Results;
 use crate::store::sql::row::{Address, Row};
-use crate::store::sql::within::BACK;
 
 /// A body that may run.
 pub(crate) struct Run(Option<Box<Held>>);
@@ -26,6 +26,8 @@ pub(super) struct Held {
     pub(super) at: Address,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
+    /// What stands there again after what the body did was taken back.
+    pub(super) at_first: Option<Row>,
     /// What the claim made of it.
     pub(super) slot: Slot,
     /// The database's time when the key was read, and when that was heard.
@@ -57,7 +59,7 @@ impl Run {
         self,
         result: Result<T, E>,
         results: Results<T, E>,
-        savepoint: Transaction<'_, D>,
+        mut savepoint: Transaction<'_, D>,
     ) -> Result<T, E> {
         let Some(held) = self.0 else {
             observe::report(Observed::Unguarded);
@@ -68,10 +70,12 @@ impl Run {
         let inner = attempt.inner();
         let outcome = outcome_of(&result, results, &inner.core, &inner.settings);
         match (result, outcome) {
-            (Ok(value), outcome) => match held.finish(outcome, savepoint).await {
-                Ok(reply) => after_success(attempt, results, value, Ok(reply)),
-                Err(error) => Err(results.refuse(error.into())),
-            },
+            (Ok(value), outcome) => {
+                match held.finish(outcome, held.before.as_ref(), savepoint).await {
+                    Ok(reply) => after_success(attempt, results, value, Ok(reply)),
+                    Err(error) => Err(results.refuse(error.into())),
+                }
+            }
             (Err(error), outcome @ Outcome::FailedWith(_)) => {
                 if let Err(reason) = held.finish_failed(outcome, savepoint).await {
                     let key = &inner.store_key;
@@ -80,7 +84,10 @@ impl Run {
                 Err(error)
             }
             // Whatever the error means to a store elsewhere: here nothing has happened.
-            (Err(error), _) => Err(error),
+            (Err(error), _) => {
+                D::guard(&mut savepoint).await;
+                Err(error)
+            }
         }
     }
 }
@@ -91,22 +98,39 @@ impl Held {
     async fn finish<D: Database>(
         &self,
         outcome: Outcome,
+        before: Option<&Row>,
         mut savepoint: Transaction<'_, D>,
     ) -> Result<SettleReply, StoreError> {
+        let ended = match self.write::<D>(outcome, before, &mut savepoint).await {
+            Ok(Ended::Written) => {
+                savepoint::keep(savepoint).await.map_err(D::fault)?;
+                return Ok(SettleReply::Settled);
+            }
+            Ok(Ended::Superseded(reply)) => Ok(reply),
+            Err(error) => Err(D::fault(error)),
+        };
+        D::guard(&mut savepoint).await;
+        ended
+    }
+
+    async fn write<D: Database>(
+        &self,
+        outcome: Outcome,
+        before: Option<&Row>,
+        connection: &mut D::Connection,
+    ) -> sqlx::Result<Ended> {
         let settle = self.settlement(outcome);
         let now = self.now.after(self.heard.elapsed());
         let (slot, reply) = record::settle(self.slot.clone(), &settle, now);
         if let (Slot::Record(record), SettleReply::Settled) = (&slot, &reply) {
-            let (at, before) = (&self.at, self.before.as_ref());
-            let written = D::write(&mut savepoint, at, before, &Row::of(record), now).await;
-            if written.map_err(D::fault)? {
-                savepoint.commit().await.map_err(D::fault)?;
-                return Ok(reply);
+            let row = Row::of(record);
+            if D::write(connection, &self.at, before, &row, now).await? {
+                return Ok(Ended::Written);
             }
         }
-        let found = D::read(&mut savepoint, &self.at).await.map_err(D::fault)?;
+        let found = D::read(connection, &self.at).await?;
         let (_, reply) = record::settle(found.slot(), &settle, found.now);
-        Ok(reply)
+        Ok(Ended::Superseded(reply))
     }
 
     /// The same, after what the body did was taken back.
@@ -115,8 +139,12 @@ impl Held {
         outcome: Outcome,
         mut savepoint: Transaction<'_, D>,
     ) -> Result<SettleReply, StoreError> {
-        D::run(&mut savepoint, BACK).await.map_err(D::fault)?;
-        self.finish(outcome, savepoint).await
+        if let Err(error) = D::back(&mut savepoint, &self.at).await {
+            D::guard(&mut savepoint).await;
+            return Err(D::fault(error));
+        }
+        self.finish(outcome, self.at_first.as_ref(), savepoint)
+            .await
     }
 
     /// Without an echo: what a database lost, it lost with the effects.
@@ -129,13 +157,20 @@ impl Held {
     }
 }
 
+/// How a record ended.
+enum Ended {
+    Written,
+    /// By somebody else, as the reply says.
+    Superseded(SettleReply),
+}
+
 async fn keep<T, E, D: Database>(
     result: Result<T, E>,
     results: Results<T, E>,
     savepoint: Transaction<'_, D>,
 ) -> Result<T, E> {
     let value = result?;
-    match savepoint.commit().await {
+    match savepoint::keep(savepoint).await {
         Ok(()) => Ok(value),
         Err(error) => Err(results.refuse(D::fault(error).into())),
     }

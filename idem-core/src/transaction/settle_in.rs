@@ -1,9 +1,10 @@
 //! Settling an attempt in lease mode together with its effects.
 
 use serde::Serialize;
-use sqlx::{Connection, Transaction};
+use sqlx::Transaction;
 
 use super::Database;
+use super::savepoint::{self, restore};
 use crate::attempt::Attempt;
 use crate::codec::{Codec, Json};
 use crate::engine::run::success;
@@ -19,12 +20,14 @@ impl Attempt {
     /// records. Call it last, commit, and return `value` from the body; the engine then finds its
     /// attempt settled.
     ///
-    /// From here on the lease is not renewed. After a rollback return an error: the record ends as
-    /// `on_error` says.
+    /// From here on the lease is not renewed.
+    ///
+    /// **After a rollback, or a commit that failed, return an error from the body**; the record then
+    /// ends as `on_error` says. `Ok` would record a success whose effects were rolled back.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] if the record is no longer this attempt's: **roll back**, somebody
-    /// else may have done it. [`Error::Store`] if the database did not take it, or had it changed
+    /// [`Error::LeaseLost`] if the record is no longer this attempt's, or is not in the database of
+    /// `tx`: **roll back**, somebody else may have done it. [`Error::Store`] if the database did not take it, or had it changed
     /// since the snapshot of `tx`: roll back, too. [`Error::InvalidPolicy`] in a body with `tx`,
     /// whose record is in the transaction anyway.
     ///
@@ -47,24 +50,50 @@ impl Attempt {
             not_after: StoreTime::from_micros(u64::MAX),
             ..self.settlement(success(&inner.core, &inner.settings, encode))
         };
-        let mut savepoint = tx.begin().await.map_err(D::fault)?;
+        let settled = self.settle_on::<D>(tx, &settle).await;
+        restore::<D>(tx).await;
+        settled
+    }
+
+    async fn settle_on<D: Database>(
+        &self,
+        connection: &mut D::Connection,
+        settle: &Settle,
+    ) -> Result<(), Error> {
+        let mut savepoint = savepoint::open::<D>(connection).await.map_err(D::fault)?;
+        match self.settle_within::<D>(&mut savepoint, settle).await {
+            Ok(()) => Ok(savepoint::keep(savepoint).await.map_err(D::fault)?),
+            Err(error) => {
+                D::guard(&mut savepoint).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn settle_within<D: Database>(
+        &self,
+        connection: &mut D::Connection,
+        settle: &Settle,
+    ) -> Result<(), Error> {
+        let inner = self.inner();
         let at = Address::of(&inner.store_key);
         let patience = inner.settings.terms.limit;
-        let entered = D::enter(&mut savepoint, &at, patience).await;
+        let entered = D::enter(connection, &at, patience, false).await;
         let Entered { found, .. } = entered.map_err(D::fault)?;
-        let (slot, reply) = record::settle(found.slot(), &settle, found.now);
+        let (slot, reply) = record::settle(found.slot(), settle, found.now);
         let context = self.context();
         let record = match (slot, reply) {
-            (Slot::Record(record), SettleReply::Settled | SettleReply::Adopted) => record,
+            (Slot::Record(record), SettleReply::Settled) => record,
             (_, SettleReply::Damaged) => return Err(Error::Damaged { context }),
+            // A record that is not there may be in another store, and somebody else's.
             _ => return Err(Error::LeaseLost { context }),
         };
         let (before, after) = (found.row.as_ref(), Row::of(&record));
-        let written = D::write(&mut savepoint, &at, before, &after, found.now).await;
-        if !written.map_err(D::fault)? {
-            return Err(Error::LeaseLost { context });
+        let written = D::write(connection, &at, before, &after, found.now).await;
+        if written.map_err(D::fault)? {
+            Ok(())
+        } else {
+            Err(Error::LeaseLost { context })
         }
-        savepoint.commit().await.map_err(D::fault)?;
-        Ok(())
     }
 }

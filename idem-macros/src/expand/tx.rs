@@ -3,9 +3,25 @@
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
+use syn::{FnArg, Pat, Signature};
 
 use super::Guard;
-use crate::model::Tx;
+use crate::model::{Model, Tx};
+
+/// The user's signature. `mut` before the name of the transaction is for the body, which has a
+/// binding of its own; here it would be unused.
+pub(super) fn signature(model: &Model) -> Signature {
+    let mut signature = model.function.item.sig.clone();
+    for input in &mut signature.inputs {
+        if let (FnArg::Typed(argument), Some(tx)) = (input, &model.tx)
+            && let Pat::Ident(binding) = &mut *argument.pat
+            && binding.ident == tx.binding.ident
+        {
+            binding.mutability = None;
+        }
+    }
+    signature
+}
 
 impl Guard<'_> {
     /// Admission, then the body, then its record: all on the connection of the transaction.
@@ -18,16 +34,20 @@ impl Guard<'_> {
         quote_spanned! {self.site=>
             #allow
             let __idem_connection = #private::transaction::opened(#argument);
-            return match #private::transaction::admit(__idem_call, __idem_key, __idem_connection).await {
+            let __idem_admitted =
+                #private::transaction::admit(__idem_call, __idem_key, &mut *__idem_connection);
+            let __idem_answer = match __idem_admitted.await {
                 #private::transaction::Admitted::Answer(__idem_answer) => __idem_answer,
                 #private::transaction::Admitted::Run(__idem_run, mut __idem_savepoint) => {
                     let __idem_result = {
                         let #binding = &mut __idem_savepoint;
                         __idem_run.body(#private::Box::pin(async move #body)).await
                     };
-                    __idem_run.settle(__idem_result, __idem_savepoint).await
+                    return __idem_run.settle(__idem_result, __idem_savepoint).await;
                 }
             };
+            #private::transaction::restore(__idem_connection).await;
+            return __idem_answer;
         }
     }
 }

@@ -5,6 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprPath, Lit, Path, parse_quote};
 
+use super::tx;
 use super::value::placed;
 use crate::args::Args;
 use crate::mistakes::Mistakes;
@@ -125,7 +126,11 @@ pub(crate) fn detach(args: &Args, function: Option<&Function>, mistakes: &mut Mi
         .as_ref()
         .and_then(|given| mistakes.keep(given.flag()))
         == Some(true);
-    if detach && let Some(borrow) = function.and_then(Function::borrowed_argument) {
+    // With `tx` it is the option itself that is a mistake.
+    if detach
+        && !tx::is_asked_for(args)
+        && let Some(borrow) = function.and_then(Function::borrowed_argument)
+    {
         mistakes.add(borrow);
     }
     detach

@@ -50,6 +50,12 @@ pub(crate) fn tx(args: &Args, function: Option<&Function>, mistakes: &mut Mistak
     })
 }
 
+/// Whether the record is to be kept in a transaction.
+pub(super) fn is_asked_for(args: &Args) -> bool {
+    let name = args.tx.as_ref().map(name);
+    name.is_some_and(|name| name.is_ok_and(|name| name != "none"))
+}
+
 fn name(given: &Given) -> syn::Result<Ident> {
     given
         .path()

@@ -41,7 +41,7 @@ pub(super) const FIND: &str = concat!(
     " AS micros) AS clock LEFT JOIN idempotent_record ON key_hash = ?"
 );
 
-const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?, status = ?, fence = ?, \
+pub(super) const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?, status = ?, fence = ?, \
      attempt = ?, fingerprint = ?, checkpoint = ?, lease_until = ?, response_data = ?, \
      expire_at = ?, record = ?, update_time = ?, \
      create_time = IF(create_time = 0, update_time, create_time) WHERE key_hash = ?";
@@ -256,7 +256,7 @@ impl Dialect for MySql {
 }
 
 /// Writes `after` into the row, which is there and locked.
-pub(super) async fn put(
+async fn put(
     connection: &mut MySqlConnection,
     at: &Address,
     after: Option<&Row>,
@@ -318,8 +318,9 @@ async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
 
 fn class(number: u16) -> Class {
     match number {
-        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001.
-        1213 | 1020 => Class::Conflict,
+        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001;
+        // ER_SP_DOES_NOT_EXIST, by which savepoints say that a deadlock has come before.
+        1213 | 1020 | 1305 => Class::Conflict,
         // ER_LOCK_WAIT_TIMEOUT
         1205 => Class::Locked,
         // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full.

@@ -13,6 +13,7 @@ mod postgres;
 mod sqlite;
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use sqlx::Database;
@@ -42,14 +43,17 @@ pub(crate) enum Hold {
 /// A database, as records in somebody else's transaction need it.
 pub trait Within: Database {
     /// Asks for the key, waits for it for about `patience`, and reads it with the time after the
-    /// wait. Fails with an error that [`is_locked`](Self::is_locked) if it waited in vain.
+    /// wait; sets a mark behind that where [`back`](Self::back) `may_go_back`, or the database needs
+    /// one. Fails with an error that [`is_locked`](Self::is_locked) if it waited in vain.
     fn enter(
         connection: &mut Self::Connection,
         at: &Address,
         patience: Duration,
+        may_go_back: bool,
     ) -> impl Future<Output = sqlx::Result<Entered>> + Send;
 
     /// Writes `after` in place of `before`; says `false` if that does not stand there any more.
+    /// Fails if the transaction in which the key was entered is no more.
     fn write(
         connection: &mut Self::Connection,
         at: &Address,
@@ -64,11 +68,26 @@ pub trait Within: Database {
         at: &Address,
     ) -> impl Future<Output = sqlx::Result<Found>> + Send;
 
-    /// Runs one of [`MARK`] and [`BACK`].
-    fn run(
+    /// Takes back what was done since the mark, and keeps the key.
+    fn back(
         connection: &mut Self::Connection,
-        statement: &'static str,
+        at: &Address,
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// After an error: where the server itself has ended the transaction, sees to it that nothing
+    /// is written until the caller ends it, too. Each statement would be committed alone.
+    fn guard(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// After sqlx has ended the caller's transaction, in place of a savepoint that it could not
+    /// open: the same.
+    fn reopen(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// What becomes of a savepoint that is being opened when nobody waits for it any more. To drop
+    /// it would roll back the transaction around it.
+    fn leave_opening<T>(call: Call<'_, T>);
+
+    /// The same of a savepoint that is being kept.
+    fn leave_keeping<T>(call: Call<'_, T>);
 
     /// Whether somebody else's transaction kept the key for all of the patience.
     fn is_locked(error: &sqlx::Error) -> bool;
@@ -77,9 +96,27 @@ pub trait Within: Database {
     fn fault(error: sqlx::Error) -> StoreError;
 }
 
-/// Where a body begins that may have to be taken back alone. It ends with the savepoint around it,
-/// so that nobody has to release it.
-pub(crate) const MARK: &str = "SAVEPOINT idem_body";
+/// A call of sqlx that is under way.
+pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Takes back what was done since [`MARK`].
-pub(crate) const BACK: &str = "ROLLBACK TO SAVEPOINT idem_body";
+/// The mark behind the lock of a key. Bodies in bodies have other keys, and MySQL forgets a mark
+/// when another one gets its name. It ends with the savepoint around it.
+fn mark(at: &Address) -> String {
+    format!("SAVEPOINT {}", name(at))
+}
+
+/// Goes back to the mark, which stays.
+fn back(at: &Address) -> String {
+    format!("ROLLBACK TO SAVEPOINT {}", name(at))
+}
+
+/// Lets the mark go. Where there is none, the transaction in which it was set is no more.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+fn unmark(at: &Address) -> String {
+    format!("RELEASE SAVEPOINT {}", name(at))
+}
+
+fn name(at: &Address) -> String {
+    let number = at.hash.first_chunk().copied().map_or(0, u64::from_be_bytes);
+    format!("idem_{number:016x}")
+}

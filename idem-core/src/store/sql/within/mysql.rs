@@ -4,66 +4,104 @@
 //! began.
 //!
 //! The server waits in whole seconds, at least one, and has the patience in a variable of the
-//! session. MariaDB can set it for a statement. For MySQL it is set and put back around it; only a
-//! call that is dropped while it waits in vain leaves it at the shorter time.
+//! session. MariaDB can set it for a statement. For MySQL it is set and put back around it. A call
+//! that is dropped while it waits in vain leaves it at the shorter time, as a message ends with its
+//! first error and nothing can be sent from there; the next call on the session puts it right.
+//!
+//! A deadlock, and with `innodb_rollback_on_timeout` a time-out too, ends the whole transaction,
+//! of which sqlx knows nothing. What is written then commits by itself. So the write first lets a
+//! mark of this transaction go, and after an error a transaction that may write nothing is begun
+//! in place of one that is gone.
 
+use std::mem;
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlConnection};
+use sqlx::mysql::MySqlRow;
+use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::mysql::{FIND, hex, insert_or_lock, put};
-use super::super::row::{Address, Columns, Found, Row};
-use super::{Entered, Hold, Within};
+use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock};
+use super::super::row::{Address, Columns, Found, Row, micros};
+use super::{Call, Entered, Hold, Within, back, mark, unmark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
-const PATIENT_AGAIN: &str = "SET SESSION innodb_lock_wait_timeout = @idem_patience";
+/// Without the variable nothing is to be put back.
+const PATIENT_AGAIN: &str = "SET SESSION innodb_lock_wait_timeout = \
+     CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED); \
+     SET @idem_tx_patience = NULL";
+
+/// In a transaction the first statement is refused (1568), and the rest is not run. The savepoint is
+/// the one that sqlx believes to be in, and rolls back to.
+const GUARD: &str = "SET TRANSACTION READ ONLY; START TRANSACTION; SAVEPOINT _sqlx_savepoint_1";
 
 impl Within for MySql {
     async fn enter(
         connection: &mut MySqlConnection,
         at: &Address,
         patience: Duration,
+        _: bool,
     ) -> sqlx::Result<Entered> {
-        let message = sqlx::raw_sql(AssertSqlSafe(lock(at, patience)));
-        let rows = match message.fetch_all(&mut *connection).await {
-            Ok(rows) => rows,
+        match found(connection, lock(at, patience)).await {
+            Ok(found) => Ok(Entered {
+                found,
+                hold: Hold::Firm,
+            }),
             Err(error) => {
                 // Where this fails, too, there is no session any more.
-                let _ = Self::run(connection, PATIENT_AGAIN).await;
-                return Err(error);
+                let _ = sqlx::raw_sql(PATIENT_AGAIN).execute(connection).await;
+                Err(error)
             }
-        };
-        let row = rows.last().ok_or(sqlx::Error::RowNotFound)?;
-        Ok(Entered {
-            found: filled(Columns::from_row(row)?),
-            hold: Hold::Firm,
-        })
+        }
     }
 
     async fn write(
         connection: &mut MySqlConnection,
         at: &Address,
-        _: Option<&Row>,
+        before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        put(connection, at, Some(after), now).await?;
-        // The row is locked.
+        let check = format!("{}; {}", unmark(at), find(at));
+        if found(connection, check).await?.row.as_ref() != before {
+            return Ok(false);
+        }
+        let update = sqlx::raw_sql(AssertSqlSafe(update(at, after, now)));
+        update.execute(connection).await?;
         Ok(true)
     }
 
     async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
-        Ok(filled(find.fetch_one(connection).await?))
+        found(connection, find(at)).await
     }
 
-    async fn run(connection: &mut MySqlConnection, statement: &'static str) -> sqlx::Result<()> {
-        sqlx::raw_sql(statement).execute(connection).await?;
+    async fn back(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<()> {
+        let back = sqlx::raw_sql(AssertSqlSafe(back(at)));
+        back.execute(connection).await?;
         Ok(())
     }
+
+    async fn guard(connection: &mut MySqlConnection) {
+        // An error says that the transaction is there, or that there is no session any more.
+        let _ = sqlx::raw_sql(GUARD).execute(connection).await;
+    }
+
+    /// Leaked, as the caller's own commit or rollback is to end it.
+    async fn reopen(connection: &mut MySqlConnection) {
+        let begin = connection.begin_with("START TRANSACTION READ ONLY");
+        if let Ok(begun) = begin.await {
+            mem::forget(begun);
+        }
+    }
+
+    /// Leaks the call: its drop rolls back the caller's transaction. The connection itself knows
+    /// which answers are on their way.
+    fn leave_opening<T>(call: Call<'_, T>) {
+        mem::forget(call);
+    }
+
+    fn leave_keeping<T>(_: Call<'_, T>) {}
 
     fn is_locked(error: &sqlx::Error) -> bool {
         matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)
@@ -74,19 +112,62 @@ impl Within for MySql {
     }
 }
 
-/// Lock and read: one message. What stands in `/*M! */` is read by MariaDB alone.
+/// Lock, read and mark: one message. What stands in `/*M! */` is read by MariaDB alone.
 fn lock(at: &Address, patience: Duration) -> String {
     let seconds = patience.as_secs().max(1);
-    let find = FIND.replace('?', &format!("x'{}'", hex(&at.hash)));
     format!(
-        "SET @idem_patience = @@SESSION.innodb_lock_wait_timeout, \
+        "SET @idem_tx_patience = \
+         CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED), \
          SESSION innodb_lock_wait_timeout = \
          IF(VERSION() LIKE '%MariaDB%', @@SESSION.innodb_lock_wait_timeout, {seconds}); \
          /*M! SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ {}; \
-         {PATIENT_AGAIN}; \
-         {find} FOR UPDATE",
-        insert_or_lock(at)
+         {PATIENT_AGAIN}; {}; {}",
+        insert_or_lock(at),
+        find(at),
+        mark(at)
     )
+}
+
+fn find(at: &Address) -> String {
+    let find = FIND.replace('?', &format!("x'{}'", hex(&at.hash)));
+    format!("{find} FOR UPDATE")
+}
+
+/// As text, like all that is sent here: where sqlx is dropped while it prepares a statement, its
+/// connection is out of step from then on.
+fn update(at: &Address, row: &Row, now: StoreTime) -> String {
+    let bytes = |bytes: &[u8]| format!("x'{}'", hex(bytes));
+    let or_null = |value: Option<String>| value.unwrap_or_else(|| "NULL".to_owned());
+    let values = [
+        bytes(&row.request_id),
+        row.status.to_string(),
+        row.fence.to_string(),
+        row.attempt.to_string(),
+        or_null(row.fingerprint.as_deref().map(bytes)),
+        row.checkpoint.to_string(),
+        or_null(row.lease_until.map(|time| time.to_string())),
+        or_null(row.response_data.as_deref().map(bytes)),
+        row.expire_at.to_string(),
+        bytes(&row.record),
+        micros(now).to_string(),
+        bytes(&at.hash),
+    ];
+    let mut values = values.iter();
+    let mut pieces = UPDATE.split('?');
+    let mut update = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        update.extend(values.next().map(String::as_str));
+        update.push_str(piece);
+    }
+    update
+}
+
+/// Runs a message that reads one row.
+async fn found(connection: &mut MySqlConnection, message: String) -> sqlx::Result<Found> {
+    let message = sqlx::raw_sql(AssertSqlSafe(message));
+    let rows: Vec<MySqlRow> = message.fetch_all(connection).await?;
+    let row = rows.last().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(filled(Columns::from_row(row)?))
 }
 
 /// A row that was only just inserted holds nothing.

@@ -6,16 +6,17 @@
 //! behind the lock sees what its last holder wrote. At higher levels a transaction goes on seeing
 //! what it saw first; there the write finds out, and fails with 40001.
 
+use std::mem;
 use std::time::Duration;
 
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Row as _};
+use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{FIND, advisory, literal, put};
 use super::super::row::{Address, Columns, Found, Row};
-use super::{Entered, Hold, Within};
+use super::{Call, Entered, Hold, Within, back, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -24,12 +25,16 @@ impl Within for Postgres {
         connection: &mut PgConnection,
         at: &Address,
         patience: Duration,
+        may_go_back: bool,
     ) -> sqlx::Result<Entered> {
-        let message = if patience.is_zero() {
+        let mut message = if patience.is_zero() {
             ask(at)
         } else {
             wait(at, patience)
         };
+        if may_go_back {
+            message = format!("{message}; {}", mark(at));
+        }
         let rows = sqlx::raw_sql(AssertSqlSafe(message))
             .fetch_all(connection)
             .await?;
@@ -57,10 +62,29 @@ impl Within for Postgres {
         Ok(find.fetch_one(connection).await?.into())
     }
 
-    async fn run(connection: &mut PgConnection, statement: &'static str) -> sqlx::Result<()> {
-        sqlx::raw_sql(statement).execute(connection).await?;
+    async fn back(connection: &mut PgConnection, at: &Address) -> sqlx::Result<()> {
+        let back = sqlx::raw_sql(AssertSqlSafe(back(at)));
+        back.execute(connection).await?;
         Ok(())
     }
+
+    /// An error ends no transaction here.
+    async fn guard(_: &mut PgConnection) {}
+
+    /// Leaked, as the caller's own commit or rollback is to end it.
+    async fn reopen(connection: &mut PgConnection) {
+        if let Ok(begun) = connection.begin_with("BEGIN READ ONLY").await {
+            mem::forget(begun);
+        }
+    }
+
+    /// Leaks the call: its drop rolls back the caller's transaction. The connection itself knows
+    /// which answers are on their way.
+    fn leave_opening<T>(call: Call<'_, T>) {
+        mem::forget(call);
+    }
+
+    fn leave_keeping<T>(_: Call<'_, T>) {}
 
     fn is_locked(error: &sqlx::Error) -> bool {
         matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)

@@ -2,15 +2,18 @@
 //! nothing; a transaction that has only read until then may find that it is too late for that, and
 //! is told so (`SQLITE_BUSY`). Begun by `begin_with("BEGIN IMMEDIATE")` it has the file already.
 
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
-use sqlx::{Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use super::super::dialect::Dialect;
 use super::super::fault::Fault;
 use super::super::row::{Address, Found, Row};
 use super::super::sqlite::{find, put};
-use super::{Entered, Hold, Within};
+use super::{Call, Entered, Hold, Within, back, mark, unmark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -23,10 +26,13 @@ impl Within for Sqlite {
         connection: &mut SqliteConnection,
         at: &Address,
         _: Duration,
+        _: bool,
     ) -> sqlx::Result<Entered> {
         sqlx::query(TAKE_THE_FILE).execute(&mut *connection).await?;
+        let found = find(connection, at).await?;
+        run(connection, mark(at)).await?;
         Ok(Entered {
-            found: find(connection, at).await?,
+            found,
             hold: Hold::Firm,
         })
     }
@@ -38,6 +44,11 @@ impl Within for Sqlite {
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
+        // A full disk, for one, rolls back all of a transaction.
+        run(connection, unmark(at)).await?;
+        if find(connection, at).await?.row.as_ref() != before {
+            return Ok(false);
+        }
         put(connection, at, before, Some(after), now).await?;
         Ok(true)
     }
@@ -46,9 +57,21 @@ impl Within for Sqlite {
         find(connection, at).await
     }
 
-    async fn run(connection: &mut SqliteConnection, statement: &'static str) -> sqlx::Result<()> {
-        sqlx::query(statement).execute(connection).await?;
-        Ok(())
+    async fn back(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<()> {
+        run(connection, back(at)).await
+    }
+
+    /// Nothing here makes one transaction read only.
+    async fn guard(_: &mut SqliteConnection) {}
+
+    async fn reopen(_: &mut SqliteConnection) {}
+
+    fn leave_opening<T>(call: Call<'_, T>) {
+        finish(call);
+    }
+
+    fn leave_keeping<T>(call: Call<'_, T>) {
+        finish(call);
     }
 
     /// The file is not the key: that somebody has it says nothing about this request.
@@ -58,5 +81,28 @@ impl Within for Sqlite {
 
     fn fault(error: sqlx::Error) -> StoreError {
         Fault::new(error, Self::class).before_commit().into()
+    }
+}
+
+async fn run(connection: &mut SqliteConnection, statement: String) -> sqlx::Result<()> {
+    let statement = sqlx::query(AssertSqlSafe(statement));
+    statement.execute(connection).await?;
+    Ok(())
+}
+
+/// Waits for the thread of the connection, which waits for nobody: it has the file.
+fn finish<T>(mut call: Call<'_, T>) {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    while call.as_mut().poll(&mut context).is_pending() {
+        thread::park();
     }
 }
