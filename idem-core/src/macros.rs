@@ -113,6 +113,45 @@
 /// With `forget = true` a used token is rejected like any wrong one. The body never runs without a
 /// guard: a token that nobody has checked lets nobody in.
 ///
+/// # In a transaction
+/// With `tx` the record is written by the transaction that an argument is: effects and record
+/// commit together, or not at all. The body has the argument as it had it before, within a
+/// savepoint. See the module `transaction`, with the feature of a database.
+/// ```
+/// # type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// # #[cfg(feature = "sqlite")] mod sqlite {
+/// # use super::Failure;
+/// use idem_core::{Idempotency, idempotent, store::SqliteStore};
+/// use sqlx::{Sqlite, Transaction, sqlite::SqlitePoolOptions};
+///
+/// #[idempotent(prefix = "order:pay", key = order_no, tx = tx)]
+/// async fn pay(tx: &mut Transaction<'_, Sqlite>, order_no: &str) -> Result<String, Failure> {
+///     sqlx::query("INSERT INTO payment VALUES (?)").bind(order_no).execute(&mut **tx).await?;
+///     Ok(format!("paid {order_no}"))
+/// }
+///
+/// # pub async fn main() -> Result<(), Failure> {
+/// # let pool = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;
+/// # let store = SqliteStore::new(pool.clone());
+/// # store.migrate().await?;
+/// # sqlx::raw_sql("CREATE TABLE payment (order_no TEXT)").execute(&pool).await?;
+/// # Idempotency::builder(store).build()?.scope(async {
+/// for _ in 0..2 {
+///     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
+///     assert_eq!(pay(&mut tx, "A-1").await?, "paid A-1"); // the second time from the record
+///     tx.commit().await?;
+/// }
+/// let payments: i64 = sqlx::query_scalar("SELECT count(*) FROM payment").fetch_one(&pool).await?;
+/// assert_eq!(payments, 1);
+/// # Ok(()) }).await
+/// # }
+/// # }
+/// # #[cfg(feature = "sqlite")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Failure> { sqlite::main().await }
+/// # #[cfg(not(feature = "sqlite"))] fn main() {}
+/// ```
+///
 /// # Options
 /// An option that is not written takes the engine's value, then the one of this table. Times are
 /// whole seconds (`600`), a number with a unit (`"500ms"`, `"30s"`, `"10m"`, `"24h"`, `"7d"`), or a

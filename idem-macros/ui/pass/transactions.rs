@@ -46,6 +46,14 @@ async fn generic<D: Database>(order_no: u64, tx: &mut Transaction<'_, D>) -> Res
     Ok(order_no)
 }
 
+#[deny(unused_mut)]
+#[idempotent(prefix = "mutable", key = order_no, tx = tx)]
+async fn mutable(mut tx: &mut PgTransaction<'_>, order_no: u64) -> Result<u64, Error> {
+    let tx: &mut &mut PgTransaction<'_> = &mut tx;
+    insert(tx, "").await?;
+    Ok(order_no)
+}
+
 struct Service {
     tenant: String,
 }

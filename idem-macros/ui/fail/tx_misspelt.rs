@@ -1,0 +1,10 @@
+use idem_core::{Error, idempotent};
+use sqlx::{Postgres, Transaction};
+
+#[idempotent(prefix = "order:pay", key = order_no, tx = conection)]
+async fn pay(connection: &mut Transaction<'_, Postgres>, order_no: u64) -> Result<u64, Error> {
+    let _ = connection;
+    Ok(order_no)
+}
+
+fn main() {}
