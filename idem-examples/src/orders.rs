@@ -1,6 +1,7 @@
 //! Orders: a table with a unique request id and a small state machine.
 
 use idem_core::States;
+use idem_core::sql::InsertError;
 use idem_core::states::{Answer, Transition, TransitionError};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Pool, Row, Transaction};
@@ -57,6 +58,17 @@ pub struct Draft {
     pub amount_cents: i64,
 }
 
+/// Why there is neither a new order nor an old one.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// By the constraint.
+    #[error("the order can not be stored: {0}")]
+    Insert(#[from] InsertError),
+    /// On the way to it.
+    #[error("the orders can not be reached: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
 /// Why a status could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
@@ -94,13 +106,15 @@ fn known(code: i64) -> sqlx::Result<Status> {
 /// Stores the draft, or gives the order that its request id made before, whatever that says.
 ///
 /// # Errors
-/// What the database says.
+/// What the database says. A retry finds what was stored, or stores it.
 ///
 /// # Concurrent calls on the same key
 /// The unique constraint lets one in; the others get its order.
-pub async fn insert_or_get<DB: Dialect>(pool: &Pool<DB>, draft: &Draft) -> sqlx::Result<Order> {
-    let mut connection = pool.acquire().await?;
-    let inserted = sql::<DB>(
+pub async fn insert_or_get<DB: Dialect>(
+    pool: &Pool<DB>,
+    draft: &Draft,
+) -> Result<Order, StoreError> {
+    let insert = sql::<DB>(
         "INSERT INTO orders (order_no, request_id, item, quantity, amount_cents)
          VALUES (?, ?, ?, ?, ?)",
     )
@@ -109,19 +123,15 @@ pub async fn insert_or_get<DB: Dialect>(pool: &Pool<DB>, draft: &Draft) -> sqlx:
     .bind(draft.item.clone())
     .bind(draft.quantity)
     .bind(draft.amount_cents)
-    .execute(&mut connection)
-    .await;
-    let taken = |error: &sqlx::Error| matches!(error, sqlx::Error::Database(error) if error.is_unique_violation());
-    if let Err(error) = inserted
-        && !taken(&error)
-    {
-        return Err(error);
-    }
-    sql::<DB>("SELECT * FROM orders WHERE request_id = ?")
+    .into_query();
+    let select = sql::<DB>("SELECT * FROM orders WHERE request_id = ?")
         .bind(draft.request_id.clone())
-        .fetch_optional(&mut connection)
-        .await?
-        .ok_or(sqlx::Error::RowNotFound)
+        .into_query_as()?;
+    let mut connection = pool.acquire().await?;
+    let order =
+        idem_core::sql::insert_or_get(&mut *connection, "orders_by_request", insert, select)
+            .await?;
+    Ok(order.into_row())
 }
 
 /// Random and not counted: a new database beside an old Redis must not meet the records of others.

@@ -2,13 +2,14 @@
 CREATE TABLE IF NOT EXISTS orders (
     id           BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY,
     order_no     VARBINARY(16)  NOT NULL UNIQUE,
-    request_id   VARBINARY(400) NOT NULL UNIQUE,
+    request_id   VARBINARY(400) NOT NULL,
     item         VARCHAR(20)    NOT NULL,
     quantity     BIGINT         NOT NULL,
     amount_cents BIGINT         NOT NULL,
     status       BIGINT         NOT NULL DEFAULT 1,
     version      BIGINT         NOT NULL DEFAULT 1,
-    charge_no    BIGINT
+    charge_no    BIGINT,
+    UNIQUE KEY orders_by_request (request_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 
 CREATE TABLE IF NOT EXISTS sales (

@@ -4,7 +4,7 @@ SELECT pg_advisory_xact_lock(hashtext('order service schema'));
 CREATE TABLE IF NOT EXISTS orders (
     id           BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     order_no     TEXT   NOT NULL UNIQUE,
-    request_id   TEXT   NOT NULL UNIQUE,
+    request_id   TEXT   NOT NULL CONSTRAINT orders_by_request UNIQUE,
     item         TEXT   NOT NULL,
     quantity     BIGINT NOT NULL,
     amount_cents BIGINT NOT NULL,

@@ -7,9 +7,10 @@ use std::future::Future;
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
-use sqlx::query::Query;
+use sqlx::query::{Query, QueryAs};
 use sqlx::{
-    AssertSqlSafe, ColumnIndex, Database, Decode, Encode, Executor, FromRow, Row, Type, query,
+    AssertSqlSafe, ColumnIndex, Database, Decode, Encode, Execute, Executor, FromRow, Row, Type,
+    query, query_as_with,
 };
 
 use super::Dialect;
@@ -162,6 +163,23 @@ impl<DB: Dialect> Sql<DB> {
         DB: Holds<T>,
     {
         Self(<DB as Holds<T>>::bind(self.0, value))
+    }
+
+    /// What sqlx makes of it, for an interface that asks for that.
+    pub fn into_query(self) -> Prepared<DB> {
+        self.0
+    }
+
+    /// The same, with rows that are read as a `T`.
+    ///
+    /// # Errors
+    /// A value that can not be written.
+    pub fn into_query_as<T>(mut self) -> sqlx::Result<QueryAs<'static, DB, T, DB::Arguments>>
+    where
+        T: for<'r> FromRow<'r, DB::Row>,
+    {
+        let values = self.0.take_arguments().map_err(sqlx::Error::Encode)?;
+        Ok(query_as_with(self.0.sql(), values.unwrap_or_default()))
     }
 
     /// Runs it, and says how many rows it changed.

@@ -1,7 +1,7 @@
 CREATE TABLE IF NOT EXISTS orders (
     id           INTEGER PRIMARY KEY,
     order_no     TEXT    NOT NULL UNIQUE,
-    request_id   TEXT    NOT NULL UNIQUE,
+    request_id   TEXT    NOT NULL,
     item         TEXT    NOT NULL,
     quantity     INTEGER NOT NULL,
     amount_cents INTEGER NOT NULL,
@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS orders (
     version      INTEGER NOT NULL DEFAULT 1,
     charge_no    INTEGER
 ) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS orders_by_request ON orders (request_id);
 
 CREATE TABLE IF NOT EXISTS sales (
     sale_no   TEXT    PRIMARY KEY,

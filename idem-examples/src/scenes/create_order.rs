@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
 use crate::database::Dialect;
-use crate::orders::{self, Draft, Order};
+use crate::orders::{self, Draft, Order, StoreError};
 use crate::shop::Shop;
 
 /// What the databases have room for, with some to spare.
@@ -35,8 +35,8 @@ pub enum CreateError {
     #[error("this request id was used for another order")]
     AnotherOrder,
     /// The database failed.
-    #[error("the orders can not be written: {0}")]
-    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The guard refused.
     #[error(transparent)]
     Guard(#[from] idem_core::Error),
@@ -112,7 +112,7 @@ impl From<CreateError> for Refusal {
                 "another_order",
                 error.to_string(),
             ),
-            CreateError::Database(error) => Self::internal(error),
+            CreateError::Store(error) => Self::internal(error),
             CreateError::Guard(error) => error.clone().into(),
         }
     }
