@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::server::Place;
 
 /// The first message can not be read before the broker has elected a leader for each queue.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A broker, and a line to it.
 struct Broker {
