@@ -128,7 +128,14 @@ async fn mark_paid<DB: Dialect>(
     let mut tx = DB::begin(&shop.pool).await?;
     match orders::pay(&mut tx, order_no, charge.charge_no, version).await? {
         Answer::Applied { .. } | Answer::AlreadyThere { .. } => tx.commit().await?,
-        _ => return Err(PayError::PaidTwice),
+        _ => {
+            tracing::error!(
+                order_no,
+                charge.charge_no,
+                "charged for an order that is paid"
+            );
+            return Err(PayError::PaidTwice);
+        }
     }
     Ok(receipt(order, charge.charge_no))
 }
