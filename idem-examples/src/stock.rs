@@ -79,6 +79,52 @@ pub async fn take<DB: Dialect>(tx: &mut Transaction<'_, DB>, sale_no: &str) -> s
     Ok(changed == 1)
 }
 
+/// How many are left (none of a sale that is not there), for the holder of the sale's lock with
+/// this fence; `None` if a later holder has asked before. The fence is written before anything is
+/// read: a holder before this one can not write any more.
+///
+/// # Errors
+/// What the database says.
+pub async fn left<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    sale_no: &str,
+    fence: i64,
+) -> sqlx::Result<Option<i64>> {
+    sql::<DB>("UPDATE sales SET fence = ? WHERE sale_no = ? AND fence <= ?")
+        .bind(fence)
+        .bind(sale_no.to_owned())
+        .bind(fence)
+        .execute(tx)
+        .await?;
+    let rows = sql::<DB>("SELECT available, fence FROM sales WHERE sale_no = ?")
+        .bind(sale_no.to_owned())
+        .rows(tx)
+        .await?;
+    let Some(row) = rows.first() else {
+        return Ok(Some(0));
+    };
+    let holder: i64 = get(row, "fence")?;
+    let available = get(row, "available")?;
+    Ok((holder == fence).then_some(available))
+}
+
+/// Writes how many are left, in the transaction that has [asked](left).
+///
+/// # Errors
+/// What the database says.
+pub async fn set_left<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    sale_no: &str,
+    left: i64,
+) -> sqlx::Result<()> {
+    sql::<DB>("UPDATE sales SET available = ? WHERE sale_no = ?")
+        .bind(left)
+        .bind(sale_no.to_owned())
+        .execute(tx)
+        .await
+        .map(drop)
+}
+
 /// Notes who bought.
 ///
 /// # Errors
@@ -109,4 +155,30 @@ pub async fn has_bought<DB: Dialect>(pool: &Pool<DB>, request_id: &str) -> sqlx:
         .rows(&mut connection)
         .await?;
     Ok(!found.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Sqlite;
+
+    use super::*;
+    use crate::database;
+
+    #[tokio::test]
+    async fn a_holder_whose_lock_was_lost_is_told_nothing() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let pool = database::sqlite(&folder.path().join("orders.sqlite")).await?;
+        open(&pool, "rush", 10).await?;
+        let asked_with = async |sale_no, fence| -> anyhow::Result<Option<i64>> {
+            let mut tx = Sqlite::begin(&pool).await?;
+            let left = left(&mut tx, sale_no, fence).await?;
+            tx.commit().await?;
+            Ok(left)
+        };
+        assert_eq!(asked_with("rush", 5).await?, Some(10));
+        assert_eq!(asked_with("rush", 4).await?, None);
+        assert_eq!(asked_with("rush", 5).await?, Some(10));
+        assert_eq!(asked_with("elsewhere", 5).await?, Some(0));
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::answer::{Refusal, answer};
 use crate::database::Dialect;
 use crate::input::Input;
-use crate::scenes::flash_sale::{BuyRequest, buy};
+use crate::scenes::flash_sale::{BuyRequest, buy, buy_in_turn};
 use crate::shop::Shop;
 use crate::stock::{self, Sale};
 
@@ -19,6 +19,7 @@ pub(super) fn routes<DB: Dialect>() -> Router<Shop<DB>> {
     Router::new()
         .route("/sales/{sale_no}", put(open).get(show))
         .route("/sales/{sale_no}/buy", post(take))
+        .route("/sales/{sale_no}/buy-in-turn", post(take_in_turn))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,15 +57,30 @@ struct Click {
     buyer: String,
 }
 
+impl Click {
+    fn on(self, sale_no: String) -> BuyRequest {
+        BuyRequest {
+            request_id: self.request_id,
+            sale_no,
+            buyer: self.buyer,
+        }
+    }
+}
+
 async fn take<DB: Dialect>(
     State(shop): State<Shop<DB>>,
     Path(sale_no): Path<String>,
-    Input(Click { request_id, buyer }): Input<Click>,
+    Input(click): Input<Click>,
 ) -> Response {
-    let request = BuyRequest {
-        request_id,
-        sale_no,
-        buyer,
-    };
-    answer(StatusCode::CREATED, observe(buy(shop, request)).await)
+    let bought = observe(buy(shop, click.on(sale_no))).await;
+    answer(StatusCode::CREATED, bought)
+}
+
+async fn take_in_turn<DB: Dialect>(
+    State(shop): State<Shop<DB>>,
+    Path(sale_no): Path<String>,
+    Input(click): Input<Click>,
+) -> Response {
+    let bought = observe(buy_in_turn(shop, click.on(sale_no))).await;
+    answer(StatusCode::CREATED, bought)
 }

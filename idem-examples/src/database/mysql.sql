@@ -14,7 +14,8 @@ CREATE TABLE IF NOT EXISTS orders (
 
 CREATE TABLE IF NOT EXISTS sales (
     sale_no   VARBINARY(16) NOT NULL PRIMARY KEY,
-    available BIGINT        NOT NULL CHECK (available >= 0)
+    available BIGINT        NOT NULL CHECK (available >= 0),
+    fence     BIGINT        NOT NULL DEFAULT 0
 ) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS purchases (

@@ -15,7 +15,8 @@ CREATE TABLE IF NOT EXISTS orders (
 
 CREATE TABLE IF NOT EXISTS sales (
     sale_no   TEXT   PRIMARY KEY,
-    available BIGINT NOT NULL CHECK (available >= 0)
+    available BIGINT NOT NULL CHECK (available >= 0),
+    fence     BIGINT NOT NULL DEFAULT 0
 );
 
 CREATE TABLE IF NOT EXISTS purchases (

@@ -13,7 +13,8 @@ CREATE UNIQUE INDEX IF NOT EXISTS orders_by_request ON orders (request_id);
 
 CREATE TABLE IF NOT EXISTS sales (
     sale_no   TEXT    PRIMARY KEY,
-    available INTEGER NOT NULL CHECK (available >= 0)
+    available INTEGER NOT NULL CHECK (available >= 0),
+    fence     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS purchases (

@@ -21,7 +21,7 @@ form.onsubmit = async (event) => {
   await send(path, { method: "PUT", ...json({ available: items }) });
   const run = panel.begin(path);
   Object.assign(run, { items, sale: { sold: 0, available: items } });
-  await many(buyers, (n) => panel.ask(run, `${path}/buy`, json({ request_id: crypto.randomUUID(), buyer: `${n + 1}` })));
+  await many(buyers, (n) => panel.ask(run, `${path}/${form.way.value}`, json({ request_id: crypto.randomUUID(), buyer: `${n + 1}` })));
   run.sale = await get(path);
   panel.show();
   await refresh();

@@ -1,10 +1,11 @@
 //! Flash sale: the stock is counted down by a conditional update, so nobody waits for a lock while
 //! others think; a record for each *request* answers the impatient, and keeps a retry from buying
-//! a second one.
+//! a second one. [`buy_in_turn`] does the same by a lock, to show what that costs.
 
 use axum::http::StatusCode;
-use idem_core::{OnError, idempotent};
+use idem_core::{Lock, OnError, idempotent, locked};
 use serde::{Deserialize, Serialize};
+use sqlx::Transaction;
 
 use crate::answer::Refusal;
 use crate::database::Dialect;
@@ -37,6 +38,9 @@ pub enum SaleError {
     /// There is no such sale, or nothing left of it.
     #[error("sold out")]
     SoldOut,
+    /// The lock was lost meanwhile, and its next holder has been here.
+    #[error("somebody else was quicker")]
+    Overtaken,
     /// The database failed.
     #[error("the stock can not be read or written: {0}")]
     Database(#[from] sqlx::Error),
@@ -65,31 +69,83 @@ pub enum SaleError {
     detach = true
 )]
 pub async fn buy<DB: Dialect>(shop: Shop<DB>, request: BuyRequest) -> Result<Ticket, SaleError> {
-    if !stock::has_bought(&shop.pool, &request.request_id).await? {
-        let mut tx = DB::begin(&shop.pool).await?;
-        if !stock::take(&mut tx, &request.sale_no).await? {
-            return Err(SaleError::SoldOut);
-        }
-        stock::note(
-            &mut tx,
-            &request.request_id,
-            &request.sale_no,
-            &request.buyer,
-        )
-        .await?;
-        tx.commit().await?;
+    if stock::has_bought(&shop.pool, &request.request_id).await? {
+        return Ok(ticket(request));
     }
-    Ok(Ticket {
-        sale_no: request.sale_no,
-        buyer: request.buyer,
-    })
+    let mut tx = DB::begin(&shop.pool).await?;
+    if !stock::take(&mut tx, &request.sale_no).await? {
+        return Err(SaleError::SoldOut);
+    }
+    note(&mut tx, &request).await?;
+    tx.commit().await?;
+    Ok(ticket(request))
 }
 
-/// A retry may run after either: what was not committed did not happen, and what was is found.
+/// Buys one as [`buy`] does, but in turn: for comparison, and slower. Each buyer waits for the whole
+/// body of all before, and for two round trips to the store on top, also when nothing is left. And
+/// a lock is advice: a holder that stood still for longer than its lease goes on beside the next
+/// one, so that the stock has to look at the fence in any case, and locks its row for that.
+///
+/// # Errors
+/// See [`SaleError`].
+///
+/// # Concurrent calls on the same key
+/// As for [`buy`]; other requests for the same sale wait for the lock, up to 20 s.
+#[locked(
+    prefix = "sale",
+    key = "request.sale_no",
+    lease = 5,
+    wait = "20s",
+    message = "Too many want this; try again."
+)]
+#[idempotent(
+    prefix = "order:buy-in-turn",
+    key = "request.request_id",
+    fingerprint = "request",
+    expire = "1h",
+    lease = 5,
+    in_progress = "wait",
+    on_abandoned = "rerun",
+    on_error = meaning,
+    detach = true
+)]
+pub async fn buy_in_turn<DB: Dialect>(
+    shop: Shop<DB>,
+    request: BuyRequest,
+) -> Result<Ticket, SaleError> {
+    if stock::has_bought(&shop.pool, &request.request_id).await? {
+        return Ok(ticket(request));
+    }
+    let mut tx = DB::begin(&shop.pool).await?;
+    let fence = Lock::current().map_or(0, |lock| lock.fence().as_i64());
+    let left = stock::left(&mut tx, &request.sale_no, fence).await?;
+    let left = left.ok_or(SaleError::Overtaken)?;
+    if left < 1 {
+        return Err(SaleError::SoldOut);
+    }
+    stock::set_left(&mut tx, &request.sale_no, left - 1).await?;
+    note(&mut tx, &request).await?;
+    // Before the lock is released: the next one reads what is left.
+    tx.commit().await?;
+    Ok(ticket(request))
+}
+
+async fn note<DB: Dialect>(tx: &mut Transaction<'_, DB>, request: &BuyRequest) -> sqlx::Result<()> {
+    stock::note(tx, &request.request_id, &request.sale_no, &request.buyer).await
+}
+
+fn ticket(request: BuyRequest) -> Ticket {
+    Ticket {
+        sale_no: request.sale_no,
+        buyer: request.buyer,
+    }
+}
+
+/// A retry may run after each: what was not committed did not happen, and what was is found.
 fn meaning(error: &SaleError) -> OnError {
     match error {
         SaleError::SoldOut => OnError::Fail,
-        SaleError::Database(_) | SaleError::Guard(_) => OnError::Release,
+        SaleError::Overtaken | SaleError::Database(_) | SaleError::Guard(_) => OnError::Release,
     }
 }
 
@@ -97,6 +153,11 @@ impl From<SaleError> for Refusal {
     fn from(error: SaleError) -> Self {
         match &error {
             SaleError::SoldOut => Self::new(StatusCode::CONFLICT, "sold_out", error.to_string()),
+            SaleError::Overtaken => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "overtaken",
+                error.to_string(),
+            ),
             SaleError::Database(error) => Self::internal(error),
             SaleError::Guard(error) => error.clone().into(),
         }

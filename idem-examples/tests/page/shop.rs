@@ -136,6 +136,12 @@ impl Shop {
         Ok(self.window.execute(script, Vec::new()).await?)
     }
 
+    /// Runs a script on the page, and waits until it calls its `arguments[0]`.
+    pub(crate) async fn run(&self, script: &str) -> Result<()> {
+        self.window.execute_async(script, Vec::new()).await?;
+        Ok(())
+    }
+
     pub(crate) async fn find(&self, css: &str) -> Result<Element> {
         let found = self.window.find(Locator::Css(css)).await;
         found.with_context(|| format!("no {css}"))

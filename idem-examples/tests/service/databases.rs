@@ -14,6 +14,7 @@ fn every_scene(service: &Service) -> Result<()> {
     duplicates::charges_once(service, 3)?;
     callbacks::notes_each_event_once(service)?;
     flash_sale::sells_what_there_is(service)?;
+    flash_sale::sells_what_there_is_in_turn(service)?;
     flash_sale::sells_one_to_one_request(service)
 }
 

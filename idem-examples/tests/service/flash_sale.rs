@@ -18,10 +18,16 @@ fn open(client: &Client, sale_no: &str) -> Result<()> {
 }
 
 fn buy(client: &Client, sale_no: &str, request_id: &str) -> Answer {
+    click(client, &format!("/sales/{sale_no}/buy"), request_id)
+}
+
+fn buy_in_turn(client: &Client, sale_no: &str, request_id: &str) -> Answer {
+    click(client, &format!("/sales/{sale_no}/buy-in-turn"), request_id)
+}
+
+fn click(client: &Client, path: &str, request_id: &str) -> Answer {
     let click = json!({ "request_id": request_id, "buyer": format!("buyer of {request_id}") });
-    client
-        .post(&format!("/sales/{sale_no}/buy"), &click)
-        .unwrap()
+    client.post(path, &click).unwrap()
 }
 
 fn at_once(count: usize, buy: impl Fn(usize) -> Answer + Sync) -> Vec<Answer> {
@@ -48,7 +54,22 @@ fn assert_sold(client: &Client, sale_no: &str, sold: u64) -> Result<()> {
 pub(crate) fn sells_what_there_is(service: &Service) -> Result<()> {
     let client = service.client();
     open(&client, "rush")?;
-    let answers = at_once(200, |n| buy(&client, "rush", &format!("rush-{n}")));
+    assert_ten_tickets(&at_once(200, |n| {
+        buy(&client, "rush", &format!("rush-{n}"))
+    }));
+    assert_sold(&client, "rush", ITEMS)
+}
+
+// N22
+pub(crate) fn sells_what_there_is_in_turn(service: &Service) -> Result<()> {
+    let client = service.client();
+    open(&client, "queue")?;
+    let request = |n| format!("queue-{}", n / 2);
+    assert_ten_tickets(&at_once(40, |n| buy_in_turn(&client, "queue", &request(n))));
+    assert_sold(&client, "queue", ITEMS)
+}
+
+fn assert_ten_tickets(answers: &[Answer]) {
     let tickets = answers.iter().filter(|answer| answer.status == 201);
     let buyers: HashSet<_> = tickets
         .map(|answer| answer.body["buyer"].as_str())
@@ -60,7 +81,6 @@ pub(crate) fn sells_what_there_is(service: &Service) -> Result<()> {
             (409, &"sold_out".into())
         );
     }
-    assert_sold(&client, "rush", ITEMS)
 }
 
 // N22
@@ -79,6 +99,11 @@ pub(crate) fn sells_one_to_one_request(service: &Service) -> Result<()> {
 #[test]
 fn ten_items_under_two_hundred_buyers_are_sold_to_ten() -> Result<()> {
     sells_what_there_is(&Service::start()?)
+}
+
+#[test]
+fn ten_items_are_sold_to_ten_who_stand_in_a_queue() -> Result<()> {
+    sells_what_there_is_in_turn(&Service::start()?)
 }
 
 #[test]
