@@ -12,6 +12,7 @@ pub mod input;
 pub mod orders;
 mod page;
 pub mod payments;
+pub mod purge;
 pub mod rabbit;
 pub mod records;
 pub mod scenes;

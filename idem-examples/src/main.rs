@@ -7,7 +7,7 @@ use idem_examples::config::{Config, Orders};
 use idem_examples::database::Dialect;
 use idem_examples::scenes::messages::{self, QUEUE};
 use idem_examples::shop::Shop;
-use idem_examples::{app, database, serve};
+use idem_examples::{app, database, purge, serve};
 use tracing_subscriber::filter::LevelFilter;
 
 #[tokio::main]
@@ -45,6 +45,11 @@ async fn run<DB: Dialect>(config: &Config, shop: Shop<DB>) -> anyhow::Result<()>
     println!("orders      {}", config.orders());
     println!("records     {}", config.records());
     let router = app::router(shop.clone(), idem.clone(), &config.seal).await?;
+    let pool = shop.pool.clone();
+    let purging = async {
+        purge::keep_purged(pool, serve::told_to_stop()?).await;
+        anyhow::Ok(())
+    };
     let consuming = async {
         if let Some(url) = &config.amqp_url {
             println!("messages    from RabbitMQ, queue {QUEUE}");
@@ -53,6 +58,6 @@ async fn run<DB: Dialect>(config: &Config, shop: Shop<DB>) -> anyhow::Result<()>
         anyhow::Ok(())
     };
     let serving = serve::until_told_to_stop(listener, router, &idem);
-    tokio::try_join!(serving, consuming)?;
+    tokio::try_join!(serving, consuming, purging)?;
     Ok(())
 }

@@ -42,6 +42,9 @@ pub trait Dialect:
     /// The records that are kept beside the tables, by transactions.
     fn records(pool: &Pool<Self>) -> impl Future<Output = anyhow::Result<Idempotency>> + Send;
 
+    /// Deletes those of them that have expired, at most so many, and says how many.
+    fn purge(pool: &Pool<Self>, batch: u32) -> impl Future<Output = anyhow::Result<u64>> + Send;
+
     /// How many rows a statement has changed.
     fn changed(result: &Self::QueryResult) -> u64;
 
@@ -61,6 +64,10 @@ impl Dialect for Sqlite {
         let store = SqliteStore::new(pool.clone());
         store.migrate().await?;
         Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
+    }
+
+    async fn purge(pool: &SqlitePool, batch: u32) -> anyhow::Result<u64> {
+        Ok(SqliteStore::new(pool.clone()).purge(batch).await?)
     }
 
     fn changed(result: &SqliteQueryResult) -> u64 {
@@ -85,6 +92,10 @@ impl Dialect for Postgres {
         Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
     }
 
+    async fn purge(pool: &PgPool, batch: u32) -> anyhow::Result<u64> {
+        Ok(PostgresStore::new(pool.clone()).purge(batch).await?)
+    }
+
     fn changed(result: &PgQueryResult) -> u64 {
         result.rows_affected()
     }
@@ -97,6 +108,10 @@ impl Dialect for MySql {
         let store = MySqlStore::new(pool.clone());
         store.migrate().await?;
         Ok(Idempotency::builder(store).namespace(NAMESPACE).build()?)
+    }
+
+    async fn purge(pool: &MySqlPool, batch: u32) -> anyhow::Result<u64> {
+        Ok(MySqlStore::new(pool.clone()).purge(batch).await?)
     }
 
     fn changed(result: &MySqlQueryResult) -> u64 {
