@@ -1,11 +1,14 @@
 //! Messages from a real broker that ship orders.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
 use idem_core::consumer::MessageId;
 use idem_examples::rabbit::{Link, Queues, Rabbit};
 use idem_examples::scenes::messages::QUEUE;
+use idem_tests::mariadb::MariaDbServer;
+use idem_tests::postgres::PostgresServer;
 use idem_tests::rabbit::RabbitServer;
 use idem_tests::wait::{need, until};
 use serde_json::{Value, json};
@@ -38,6 +41,10 @@ impl Broker {
         })
     }
 
+    fn place_on(&self, database_url: String) -> Result<Rc<Place>> {
+        Place::on_and_fed_by(database_url, self.server.url())
+    }
+
     fn publish(&self, id: &str, payload: &Value) -> Result<()> {
         let id = MessageId::new(id)?;
         let payload = payload.to_string();
@@ -64,7 +71,24 @@ fn wait_for_status(client: &Client, order_no: &str, status: &str) -> Result<()> 
 #[test]
 fn a_shipment_that_is_published_three_times_is_shipped_once() -> Result<()> {
     let broker = Broker::start()?;
-    let place = Place::fed_by(broker.server.url())?;
+    ships_once(&broker, &Place::fed_by(broker.server.url())?)
+}
+
+// V01
+#[test]
+fn a_shipment_is_shipped_once_in_postgresql_too() -> Result<()> {
+    let (broker, server) = (Broker::start()?, PostgresServer::start()?);
+    ships_once(&broker, &broker.place_on(server.url())?)
+}
+
+// V01
+#[test]
+fn a_shipment_is_shipped_once_in_mariadb_too() -> Result<()> {
+    let (broker, server) = (Broker::start()?, MariaDbServer::start()?);
+    ships_once(&broker, &broker.place_on(server.url())?)
+}
+
+fn ships_once(broker: &Broker, place: &Rc<Place>) -> Result<()> {
     let mut service = place.start("service")?;
     let client = service.client();
     let order_no = client.create_order("r-1")?;

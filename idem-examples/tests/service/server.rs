@@ -53,6 +53,11 @@ impl Place {
         Self::new([("AMQP_URL", broker_url)])
     }
 
+    /// Both.
+    pub(crate) fn on_and_fed_by(database_url: String, broker_url: String) -> Result<Rc<Self>> {
+        Self::new([("DATABASE_URL", database_url), ("AMQP_URL", broker_url)])
+    }
+
     fn new(urls: impl Into<Vec<(&'static str, String)>>) -> Result<Rc<Self>> {
         let folder = tempfile::Builder::new().prefix("idem-orders-").tempdir()?;
         let urls = urls.into();
