@@ -106,7 +106,7 @@ pub async fn apply<DB: Dialect>(
         Answer::Applied { .. } | Answer::AlreadyThere { .. } => {}
         Answer::Illegal { current, .. } => return Err(CallbackError::NotNow(current)),
         Answer::NotFound => return Err(CallbackError::NoSuchOrder),
-        _ => return Err(CallbackError::AnotherCharge),
+        Answer::Conflict { .. } => return Err(CallbackError::AnotherCharge),
     }
     payments::note(tx, note).await?;
     Ok(())
