@@ -1,5 +1,7 @@
 //! PostgreSQL.
 
+mod purge;
+
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
