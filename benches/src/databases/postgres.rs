@@ -65,15 +65,19 @@ impl Business for Postgres {
 }
 
 /// A server that waits for its disk, as a service's does; then one that does not, where nothing
-/// hides what the guard adds.
+/// hides what the guard adds. The bytes of the log are the same on both.
 pub(crate) async fn compare(rounds: usize) -> Result<()> {
     let durable = PostgresServer::start_durable()?;
-    on(&durable, "fsync on", rounds).await?;
+    let (pool, rows) = open(&durable).await?;
+    times(&rows, &pool, "fsync on", rounds).await?;
     drop(durable);
-    on(&PostgresServer::start()?, "fsync off", rounds).await
+    let server = PostgresServer::start()?;
+    let (pool, rows) = open(&server).await?;
+    times(&rows, &pool, "fsync off", rounds).await?;
+    logged(&rows, &pool).await
 }
 
-async fn on(server: &PostgresServer, disk: &str, rounds: usize) -> Result<()> {
+async fn open(server: &PostgresServer) -> Result<(PgPool, Rows)> {
     // Nobody ends these sessions: a ping before each transaction would only flatter the ratios.
     let pool = PgPoolOptions::new()
         .max_connections(16)
@@ -83,16 +87,20 @@ async fn on(server: &PostgresServer, disk: &str, rounds: usize) -> Result<()> {
     let store = PostgresStore::new(pool.clone());
     store.migrate().await?;
     let rows = Rows::of(pool.clone(), Idempotency::builder(store).build()?);
-    let version: String = sqlx::query_scalar("SHOW server_version")
-        .fetch_one(&pool)
+    Ok((pool, rows))
+}
+
+async fn times(rows: &Rows, pool: &PgPool, disk: &str, rounds: usize) -> Result<()> {
+    let version: String = sqlx::query_scalar("SELECT split_part(version(), ' ', 2)")
+        .fetch_one(pool)
         .await?;
     for (load, target) in TARGETS {
         let (clients, calls) = (load.tasks, load.calls);
         println!("### PostgreSQL {version}, {disk}: {calls} calls by {clients} client(s)\n");
-        rows.measure(load, rounds, target, async || fresh(&pool).await)
+        rows.measure(load, rounds, target, async || fresh(pool).await)
             .await?;
     }
-    logged(&rows, &pool).await
+    Ok(())
 }
 
 /// Empty tables, and accounts without the versions that came before.
