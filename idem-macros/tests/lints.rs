@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use idem_core::{Error, Idempotency, KeyPart, OnError, Recovered, idempotent};
+use idem_core::{Error, Idempotency, KeyPart, OnError, Recovered, idempotent, locked};
 
 /// A documented newtype.
 #[derive(Debug, KeyPart)]
@@ -48,6 +48,26 @@ pub async fn documented(request: Request, channel: Channel) -> Result<usize, Err
 async fn token(request: &Request, channel: Channel, token: Option<&str>) -> Result<usize, Error> {
     let Channel::Web = channel;
     return Ok(request.lines.len());
+}
+
+/// Documented.
+///
+/// # Errors
+/// When refused.
+#[locked(
+    prefix = "lints:locked",
+    key = "{request.order_no}-{channel}",
+    lease = "10s"
+)]
+pub async fn locked_up(request: Request, channel: Channel) -> Result<usize, Error> {
+    let Channel::Web = channel;
+    return Ok(request.lines.len());
+}
+
+#[locked(prefix = "lints:locked:idle", key = "id")]
+async fn locked_idle(id: u32, mut idle: u32, _permit: Arc<()>) -> Result<u32, Error> {
+    idle += 1;
+    return Ok(idle);
 }
 
 #[idempotent(prefix = "lints:single", key = "id")]
@@ -186,6 +206,8 @@ async fn annotated_functions_run_under_every_lint() {
 
 async fn run_each() -> Result<(), Error> {
     assert_eq!(documented(request(), Channel::Web).await?, 1);
+    assert_eq!(locked_up(request(), Channel::Web).await?, 1);
+    assert_eq!(locked_idle(1, 2, Arc::new(())).await?, 3);
     assert_eq!(single_expression(1).await?, 1);
     let rejected = token(&request(), Channel::Web, None).await;
     assert!(matches!(rejected, Err(Error::TokenRejected { .. })));

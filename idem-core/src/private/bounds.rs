@@ -9,7 +9,7 @@ use crate::results::Results;
 
 /// A `Result`, perhaps behind an alias.
 #[diagnostic::on_unimplemented(
-    message = "`#[idempotent]` needs a function that returns a `Result`, so that a refusal can be told",
+    message = "a guarded function has to return a `Result`, so that a refusal can be told",
     label = "`{Self}` is no `Result<T, E>`"
 )]
 pub trait Returned {
