@@ -245,7 +245,7 @@ fn storable(
 }
 
 /// What the caller gets for a body that returned `value`.
-pub(crate) fn after_success<T, E>(
+fn after_success<T, E>(
     attempt: &Attempt,
     results: Results<T, E>,
     value: T,

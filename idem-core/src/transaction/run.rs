@@ -10,8 +10,8 @@ use super::Database;
 use super::savepoint;
 use crate::attempt::Attempt;
 use crate::engine::core::BusyToken;
-use crate::engine::run::{after_success, outcome_of};
-use crate::error::StoreError;
+use crate::engine::run::outcome_of;
+use crate::error::{Error, StoreError};
 use crate::observe::{self, Outcome as Observed};
 use crate::record::{self, Outcome, Settle, SettleReply, Slot, StoreTime};
 use crate::results::Results;
@@ -72,15 +72,23 @@ impl Run {
         match (result, outcome) {
             (Ok(value), outcome) => {
                 match held.finish(outcome, held.before.as_ref(), savepoint).await {
-                    Ok(reply) => after_success(attempt, results, value, Ok(reply)),
+                    Ok(true) => Ok(value),
+                    // Also where a success stands there: a body within this one, with the same key,
+                    // may have written it, and is taken back with this one.
+                    Ok(false) => Err(results.refuse(Error::LeaseLost {
+                        context: attempt.context(),
+                    })),
                     Err(error) => Err(results.refuse(error.into())),
                 }
             }
             (Err(error), outcome @ Outcome::FailedWith(_)) => {
-                if let Err(reason) = held.finish_failed(outcome, savepoint).await {
-                    let key = &inner.store_key;
-                    tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
-                }
+                let reason = match held.finish_failed(outcome, savepoint).await {
+                    Ok(true) => return Err(error),
+                    Ok(false) => "its record is no longer as it was read".to_owned(),
+                    Err(reason) => reason.to_string(),
+                };
+                let key = &inner.store_key;
+                tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
                 Err(error)
             }
             // Whatever the error means to a store elsewhere: here nothing has happened.
@@ -93,24 +101,21 @@ impl Run {
 }
 
 impl Held {
-    /// Writes the record as it ends and lets the savepoint go; leaves it to be rolled back if the
-    /// record is not as it was read.
+    /// Writes the record as it ends and lets the savepoint go; says `false`, and leaves it to be
+    /// rolled back, if the record is not as it was read.
     async fn finish<D: Database>(
         &self,
         outcome: Outcome,
         before: Option<&Row>,
         mut savepoint: Transaction<'_, D>,
-    ) -> Result<SettleReply, StoreError> {
-        let ended = match self.write::<D>(outcome, before, &mut savepoint).await {
-            Ok(Ended::Written) => {
-                savepoint::keep(savepoint).await.map_err(D::fault)?;
-                return Ok(SettleReply::Settled);
-            }
-            Ok(Ended::Superseded(reply)) => Ok(reply),
-            Err(error) => Err(D::fault(error)),
-        };
+    ) -> Result<bool, StoreError> {
+        let written = self.write::<D>(outcome, before, &mut savepoint).await;
+        if let Ok(true) = written {
+            savepoint::keep(savepoint).await.map_err(D::fault)?;
+            return Ok(true);
+        }
         D::guard(&mut savepoint).await;
-        ended
+        written.map_err(D::fault)
     }
 
     async fn write<D: Database>(
@@ -118,19 +123,15 @@ impl Held {
         outcome: Outcome,
         before: Option<&Row>,
         connection: &mut D::Connection,
-    ) -> sqlx::Result<Ended> {
+    ) -> sqlx::Result<bool> {
         let settle = self.settlement(outcome);
         let now = self.now.after(self.heard.elapsed());
-        let (slot, reply) = record::settle(self.slot.clone(), &settle, now);
-        if let (Slot::Record(record), SettleReply::Settled) = (&slot, &reply) {
-            let row = Row::of(record);
-            if D::write(connection, &self.at, before, &row, now).await? {
-                return Ok(Ended::Written);
+        match record::settle(self.slot.clone(), &settle, now) {
+            (Slot::Record(record), SettleReply::Settled) => {
+                D::write(connection, &self.at, before, &Row::of(&record), now).await
             }
+            _ => Ok(false),
         }
-        let found = D::read(connection, &self.at).await?;
-        let (_, reply) = record::settle(found.slot(), &settle, found.now);
-        Ok(Ended::Superseded(reply))
     }
 
     /// The same, after what the body did was taken back.
@@ -138,7 +139,7 @@ impl Held {
         &self,
         outcome: Outcome,
         mut savepoint: Transaction<'_, D>,
-    ) -> Result<SettleReply, StoreError> {
+    ) -> Result<bool, StoreError> {
         if let Err(error) = D::back(&mut savepoint, &self.at).await {
             D::guard(&mut savepoint).await;
             return Err(D::fault(error));
@@ -155,13 +156,6 @@ impl Held {
             ..self.attempt.settlement(outcome)
         }
     }
-}
-
-/// How a record ended.
-enum Ended {
-    Written,
-    /// By somebody else, as the reply says.
-    Superseded(SettleReply),
 }
 
 async fn keep<T, E, D: Database>(

@@ -177,7 +177,7 @@ impl From<Listed> for Entry {
 
 /// What a statement found at a key, and when.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub(crate) struct Found {
     pub(crate) now: StoreTime,
     pub(crate) row: Option<Row>,
 }

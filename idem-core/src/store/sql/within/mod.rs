@@ -62,12 +62,6 @@ pub trait Within: Database {
         now: StoreTime,
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
-    /// Reads without asking for the key.
-    fn read(
-        connection: &mut Self::Connection,
-        at: &Address,
-    ) -> impl Future<Output = sqlx::Result<Found>> + Send;
-
     /// Takes back what was done since the mark, and keeps the key.
     fn back(
         connection: &mut Self::Connection,

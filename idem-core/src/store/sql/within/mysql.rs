@@ -72,10 +72,6 @@ impl Within for MySql {
         Ok(true)
     }
 
-    async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        found(connection, find(at)).await
-    }
-
     async fn back(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<()> {
         let back = sqlx::raw_sql(AssertSqlSafe(back(at)));
         back.execute(connection).await?;

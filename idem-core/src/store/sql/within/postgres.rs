@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _}
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{FIND, advisory, literal, put};
-use super::super::row::{Address, Columns, Found, Row};
+use super::super::row::{Address, Columns, Row};
 use super::{Call, Entered, Hold, Within, back, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
@@ -55,11 +55,6 @@ impl Within for Postgres {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         put(connection, at, before, Some(after), now).await
-    }
-
-    async fn read(connection: &mut PgConnection, at: &Address) -> sqlx::Result<Found> {
-        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
-        Ok(find.fetch_one(connection).await?.into())
     }
 
     async fn back(connection: &mut PgConnection, at: &Address) -> sqlx::Result<()> {

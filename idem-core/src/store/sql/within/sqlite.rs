@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use super::super::dialect::Dialect;
 use super::super::fault::Fault;
-use super::super::row::{Address, Found, Row};
+use super::super::row::{Address, Row};
 use super::super::sqlite::{find, put};
 use super::{Call, Entered, Hold, Within, back, mark, unmark};
 use crate::error::StoreError;
@@ -51,10 +51,6 @@ impl Within for Sqlite {
         }
         put(connection, at, before, Some(after), now).await?;
         Ok(true)
-    }
-
-    async fn read(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<Found> {
-        find(connection, at).await
     }
 
     async fn back(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<()> {
