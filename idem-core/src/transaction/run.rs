@@ -161,9 +161,15 @@ impl Held {
 async fn keep<T, E, D: Database>(
     result: Result<T, E>,
     results: Results<T, E>,
-    savepoint: Transaction<'_, D>,
+    mut savepoint: Transaction<'_, D>,
 ) -> Result<T, E> {
-    let value = result?;
+    let value = match result {
+        Ok(value) => value,
+        Err(error) => {
+            D::guard(&mut savepoint).await;
+            return Err(error);
+        }
+    };
     match savepoint::keep(savepoint).await {
         Ok(()) => Ok(value),
         Err(error) => Err(results.refuse(D::fault(error).into())),
