@@ -20,6 +20,9 @@ use super::{Call, Entered, Hold, Within, back, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
+/// In milliseconds: `lock_timeout` refuses more.
+const LONGEST_PATIENCE: u128 = 2_147_483_647;
+
 impl Within for Postgres {
     async fn enter(
         connection: &mut PgConnection,
@@ -108,7 +111,7 @@ fn wait(at: &Address, patience: Duration) -> String {
          SELECT pg_advisory_xact_lock({}); \
          SELECT set_config('lock_timeout', current_setting('idem.patience'), true); \
          SELECT true, current_setting('transaction_isolation'); {}",
-        patience.as_millis().max(1),
+        patience.as_millis().clamp(1, LONGEST_PATIENCE),
         advisory(&at.hash),
         find(at)
     )
