@@ -113,8 +113,10 @@ impl Tokens {
     ///
     /// # Errors
     /// [`Error::TokenRejected`] unless it is an unused token of `subject`'s. [`Error::MissingKey`]
-    /// for a blank subject. [`Error::OutcomeUnknown`] if the process that used it up died before it
-    /// knew. [`Error::Store`] if the store gave no answer.
+    /// for a blank subject. [`Error::InProgress`] if somebody else's use of it has not ended within
+    /// the engine's `wait`. [`Error::OutcomeUnknown`] if the process that used it up died before it
+    /// knew. [`Error::LeaseLost`] if the answer came so late that it counts as lost.
+    /// [`Error::Store`] if the store gave no answer.
     ///
     /// # Cancel safety
     /// Dropped, the token may be used up or not.
@@ -194,7 +196,8 @@ impl Tokens {
     /// Takes the token back: from now on it is rejected. One that is being used is left alone.
     ///
     /// # Errors
-    /// [`Error::Store`] if the store gave no answer.
+    /// [`Error::InvalidKey`] for a prefix that can not be one, [`Error::Store`] if the store gave
+    /// no answer.
     pub async fn forget(&self, token: impl AsToken) -> Result<Changes, Error> {
         self.idem.forget(&self.key(&token)?).await
     }

@@ -75,8 +75,8 @@ impl LockGuard {
         }
     }
 
-    /// Runs `body` under the lock, then releases it. `None` if the process went down meanwhile and
-    /// the body was dropped.
+    /// Runs `body` under the lock, then releases it. [`Error::LeaseLost`] if the process went down
+    /// meanwhile and the body was dropped.
     pub(crate) async fn run<F: Future>(self, body: Pin<Box<F>>) -> Result<F::Output, Error> {
         let lock = self.lock.clone();
         let ended = lock.scope(until_it_ends(lock.attempt(), body)).await;

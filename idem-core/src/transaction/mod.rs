@@ -65,6 +65,13 @@
 //! commit by itself. So where the call returns an error, nothing can be written until the caller has
 //! ended the transaction (1792); nothing of it is kept, even by a commit. The same where sqlx rolled
 //! back because PostgreSQL had given up the transaction before the call (25006).
+//!
+//! A statement that commits by itself, on MySQL `CREATE`, `ALTER`, `TRUNCATE` and their like, does not
+//! belong in a body: what was done before it is kept, the record is not, and the call says so by an
+//! [`Error::Store`] (1305) when it is too late.
+//!
+//! A call within the body of another, with the same key and in the same transaction, is a mistake:
+//! the outer one returns an error, and the effects of both are taken back.
 
 mod admit;
 mod run;
