@@ -180,17 +180,33 @@ where
     loop {
         tokio::select! {
             () = &mut stop => break,
-            Some(_) = running.join_next() => {}
+            // Its message is unacknowledged for as long as this connection lives.
+            Some(ended) = running.join_next() => ended.context("a delivery was not seen through")?,
             delivery = deliveries.next() => {
                 let delivery = delivery.context("the broker took the queue away")??;
                 running.spawn(work.clone().deliver(link.clone(), delivery));
             }
         }
     }
-    channel
+    // Not an error any more: `stop` has ended, and can not be asked again.
+    if let Err(error) = leave(link, running, stopping).await {
+        tracing::warn!(%error, "the broker was away at the end; it delivers again what it has to");
+    }
+    Ok(())
+}
+
+/// Takes no more, finishes what has begun, and says good-bye.
+async fn leave(
+    link: &Link,
+    running: &mut JoinSet<()>,
+    stopping: &watch::Sender<bool>,
+) -> Result<()> {
+    let cancelled = link
+        .channel()
         .basic_cancel(TAG.into(), BasicCancelOptions::default())
-        .await?;
+        .await;
     stopping.send_replace(true);
     while running.join_next().await.is_some() {}
+    cancelled?;
     link.close().await
 }
