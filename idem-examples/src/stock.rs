@@ -144,17 +144,23 @@ pub async fn note<DB: Dialect>(
         .map(drop)
 }
 
-/// Whether this request has bought.
+/// In which sale this request has bought, and for whom, if it has.
 ///
 /// # Errors
 /// What the database says.
-pub async fn has_bought<DB: Dialect>(pool: &Pool<DB>, request_id: &str) -> sqlx::Result<bool> {
+pub async fn purchase<DB: Dialect>(
+    pool: &Pool<DB>,
+    request_id: &str,
+) -> sqlx::Result<Option<(String, String)>> {
     let mut connection = pool.acquire().await?;
-    let found = sql::<DB>("SELECT 1 AS found FROM purchases WHERE request_id = ?")
+    let rows = sql::<DB>("SELECT sale_no, buyer FROM purchases WHERE request_id = ?")
         .bind(request_id.to_owned())
         .rows(&mut connection)
         .await?;
-    Ok(!found.is_empty())
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    Ok(Some((get(row, "sale_no")?, get(row, "buyer")?)))
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ pub enum SaleError {
     /// There is no such sale, or nothing left of it.
     #[error("sold out")]
     SoldOut,
+    /// The request id belongs to another purchase.
+    #[error("this request id was used for another purchase")]
+    AnotherPurchase,
     /// The lock was lost meanwhile, and its next holder has been here.
     #[error("somebody else was quicker")]
     Overtaken,
@@ -69,8 +72,8 @@ pub enum SaleError {
     detach = true
 )]
 pub async fn buy<DB: Dialect>(shop: Shop<DB>, request: BuyRequest) -> Result<Ticket, SaleError> {
-    if stock::has_bought(&shop.pool, &request.request_id).await? {
-        return Ok(ticket(request));
+    if let Some(ticket) = bought_before(&shop, &request).await? {
+        return Ok(ticket);
     }
     let mut tx = DB::begin(&shop.pool).await?;
     if !stock::take(&mut tx, &request.sale_no).await? {
@@ -113,8 +116,8 @@ pub async fn buy_in_turn<DB: Dialect>(
     shop: Shop<DB>,
     request: BuyRequest,
 ) -> Result<Ticket, SaleError> {
-    if stock::has_bought(&shop.pool, &request.request_id).await? {
-        return Ok(ticket(request));
+    if let Some(ticket) = bought_before(&shop, &request).await? {
+        return Ok(ticket);
     }
     let mut tx = DB::begin(&shop.pool).await?;
     let fence = Lock::current().map_or(0, |lock| lock.fence().as_i64());
@@ -128,6 +131,21 @@ pub async fn buy_in_turn<DB: Dialect>(
     // Before the lock is released: the next one reads what is left.
     tx.commit().await?;
     Ok(ticket(request))
+}
+
+/// What this request has bought. The record may have expired, or be of the other way to buy; the row
+/// is there, and says for which sale.
+async fn bought_before<DB: Dialect>(
+    shop: &Shop<DB>,
+    request: &BuyRequest,
+) -> Result<Option<Ticket>, SaleError> {
+    match stock::purchase(&shop.pool, &request.request_id).await? {
+        Some((sale_no, buyer)) if sale_no == request.sale_no && buyer == request.buyer => {
+            Ok(Some(Ticket { sale_no, buyer }))
+        }
+        Some(_) => Err(SaleError::AnotherPurchase),
+        None => Ok(None),
+    }
 }
 
 async fn note<DB: Dialect>(tx: &mut Transaction<'_, DB>, request: &BuyRequest) -> sqlx::Result<()> {
@@ -144,7 +162,7 @@ fn ticket(request: BuyRequest) -> Ticket {
 /// A retry may run after each: what was not committed did not happen, and what was is found.
 fn meaning(error: &SaleError) -> OnError {
     match error {
-        SaleError::SoldOut => OnError::Fail,
+        SaleError::SoldOut | SaleError::AnotherPurchase => OnError::Fail,
         SaleError::Overtaken | SaleError::Database(_) | SaleError::Guard(_) => OnError::Release,
     }
 }
@@ -153,6 +171,11 @@ impl From<SaleError> for Refusal {
     fn from(error: SaleError) -> Self {
         match &error {
             SaleError::SoldOut => Self::new(StatusCode::CONFLICT, "sold_out", error.to_string()),
+            SaleError::AnotherPurchase => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "another_purchase",
+                error.to_string(),
+            ),
             SaleError::Overtaken => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "overtaken",
