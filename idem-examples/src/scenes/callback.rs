@@ -32,8 +32,9 @@ pub enum CallbackError {
     /// A refund that overtook its payment, say.
     #[error("this can not happen to an order that is {0:?}")]
     NotNow(Status),
-    /// Another charge has paid the order: somebody has to give one of them back.
-    #[error("another charge has made this change before")]
+    /// Another charge has paid the order. Told of a payment: somebody has to give one of them back;
+    /// told of a refund: the order keeps the other one.
+    #[error("another charge has paid the order")]
     AnotherCharge,
     /// The order's state could not be changed.
     #[error(transparent)]
@@ -98,6 +99,11 @@ pub async fn apply<DB: Dialect>(
     let answer = match note.kind {
         Kind::Paid => orders::pay(tx, order_no, charge_no, None).await?,
         Kind::Refunded => {
+            match order.charge_no {
+                Some(paid_by) if paid_by == charge_no => {}
+                Some(_) => return Err(CallbackError::AnotherCharge),
+                None => return Err(CallbackError::NotNow(order.status)),
+            }
             let cause = format!("refund of charge {charge_no}");
             orders::change(tx, order_no, Status::Refunded, &cause, None).await?
         }
