@@ -12,7 +12,7 @@ pub struct Counts {
     pub acked: u64,
     /// To come back later, counted retries included.
     pub delayed: u64,
-    /// Held back: the store was away, or a lease was lost.
+    /// Held back: the store or something else was away, or a lease was lost.
     pub paused: u64,
     /// Outcome unknown: somebody has to look. Also an event at the level of errors.
     pub parked: u64,

@@ -17,6 +17,9 @@ pub enum Meaning<'a> {
     Refusal(&'a Error),
     /// The handler failed; it may pass. Retried with back-off, counted and bounded.
     Retry,
+    /// What every message needs, such as the database, does not answer. All are held back for a
+    /// pause, and none is counted: an outage must not make dead letters of the whole queue.
+    Away,
     /// The handler failed, and no retry helps.
     Dead,
     /// The payload can not be read.
@@ -126,6 +129,7 @@ impl Rules {
         let is_stored = matches!(outcome, Outcome::Replayed | Outcome::Waited);
         match meaning {
             Meaning::Refusal(error) => self.refused(error, outcome, retries),
+            Meaning::Away => Action::Pause { by: self.pause },
             Meaning::Unreadable => dead(Reason::Unreadable),
             // Acknowledging it could lose the dead letter of the first: it may have died between.
             Meaning::Dead | Meaning::Retry if is_stored => dead(Reason::StoredError),

@@ -101,6 +101,8 @@ fn meaning(error: &ShipError) -> Meaning<'_> {
     match error {
         ShipError::Guard(refusal) => Meaning::Refusal(refusal),
         ShipError::Unreadable(_) => Meaning::Unreadable,
+        // Retries are counted: a few minutes of them would make dead letters of the whole queue.
+        ShipError::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => Meaning::Away,
         ShipError::NotPaid | ShipError::Change(_) | ShipError::Database(_) => Meaning::Retry,
         ShipError::NothingToShip => Meaning::Dead,
     }

@@ -143,6 +143,14 @@ fn failures_back_off_are_counted_and_end() {
 }
 
 #[test]
+fn an_outage_of_what_every_message_needs_counts_against_none() {
+    assert_eq!(failed(Meaning::Away, u32::MAX), PAUSE);
+    let (meaning, outcome) = (Meaning::Away, Outcome::Replayed);
+    let commit = RULES.verdict(Answer::Failed { meaning, outcome }, 0);
+    assert_eq!(commit, PAUSE, "the commit after a replay has failed");
+}
+
+#[test]
 fn what_no_retry_helps_is_dead_at_once() {
     assert_eq!(failed(Meaning::Dead, 0), dead(Reason::Rejected));
     assert_eq!(failed(Meaning::Unreadable, 0), dead(Reason::Unreadable));
