@@ -56,7 +56,8 @@ pub struct Transition<S> {
 impl<S: States> Transition<S> {
     /// Of the rows of `table` (or `schema.table`), with the columns `id`, `status` and `version`
     /// and the log `state_event`, unless said otherwise. Names are taken to the letter, also in
-    /// PostgreSQL: `orders`, not `Orders`, is what `CREATE TABLE Orders` makes there.
+    /// PostgreSQL: `orders`, not `Orders`, is what `CREATE TABLE Orders` makes there. The log keeps
+    /// events by this name as it is written here: under `shop.orders`, those of `orders` are unknown.
     #[must_use]
     pub fn on(table: impl Into<Cow<'static, str>>) -> Self {
         Self {
