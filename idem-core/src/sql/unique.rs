@@ -54,7 +54,9 @@ impl Unique<sqlx::Postgres> for Speaker {
                 Ok(inserted.rows_affected())
             }
             Err(error) => {
-                savepoint.rollback().await?;
+                // Where this fails too, so does the next statement; what the insert said is said here
+                // or nowhere.
+                let _ = savepoint.rollback().await;
                 Err(error)
             }
         }
