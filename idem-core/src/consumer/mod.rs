@@ -114,6 +114,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
@@ -221,7 +222,7 @@ impl<E> Consumer<E> {
     fn act(&self, answer: Answer<'_>, retries: u32) -> Action {
         let action = self.rules.verdict(answer, retries);
         if let Action::Pause { by } = action {
-            *self.paused() = Some(Instant::now() + by);
+            *self.paused() = Some(after(by));
         }
         self.counters.count(action);
         say(action, answer);
@@ -237,6 +238,13 @@ impl<E> Consumer<E> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A pause that is longer than the clock can count is as good as a year.
+fn after(pause: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_hours(24 * 365);
+    let now = Instant::now();
+    now.checked_add(pause).unwrap_or_else(|| now + YEAR)
 }
 
 /// Tells the operator, without ids: those are keys.
@@ -273,4 +281,14 @@ async fn unless_it_panics<F: Future>(call: F) -> Option<F::Output> {
         },
     )
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_that_no_clock_can_count_is_a_pause() {
+        assert!(after(Duration::MAX) > after(Duration::from_hours(24)));
+    }
 }
