@@ -112,6 +112,22 @@ fn twenty_clicks_of_one_request_buy_one() -> Result<()> {
 }
 
 #[test]
+fn one_request_that_asks_for_another_sale_too_gets_no_second_ticket() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    open(&client, "a")?;
+    open(&client, "b")?;
+    assert_eq!(buy(&client, "a", "r-1").status, 201);
+    let other = buy_in_turn(&client, "b", "r-1");
+    assert_eq!(
+        (other.status, &other.body["code"]),
+        (422, &"another_purchase".into())
+    );
+    assert_sold(&client, "a", 1)?;
+    assert_sold(&client, "b", 0)
+}
+
+#[test]
 fn one_who_was_too_late_may_try_again() -> Result<()> {
     let service = Service::start()?;
     let client = service.client();
