@@ -53,7 +53,8 @@ async fn run<DB: Dialect>(config: &Config, shop: Shop<DB>) -> anyhow::Result<()>
     let consuming = async {
         if let Some(url) = &config.amqp_url {
             println!("messages    from RabbitMQ, queue {QUEUE}");
-            messages::listen(shop, url, serve::told_to_stop()?).await;
+            let listening = messages::listen(shop, url, serve::told_to_stop()?);
+            serve::within_patience(listening, serve::told_to_stop()?).await;
         }
         anyhow::Ok(())
     };

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How long open requests, and then running bodies, may go on after the signal.
+/// How long open requests, and then running bodies, may go on after the signal; messages likewise.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves until SIGTERM or ctrl-c; then takes no new request, answers those it has, and lets the
@@ -56,6 +56,29 @@ pub async fn until_told_to_stop(
     Ok(())
 }
 
+/// Lets work that ends by itself once it is told to stop come to its end, but not for ever: a broker
+/// that does not answer, or a body that hangs, must not keep us.
+pub async fn within_patience(work: impl Future<Output = ()>, told: impl Future<Output = ()>) {
+    if !ends_within(PATIENCE, work, told).await {
+        tracing::warn!("messages in work were let go; the broker delivers them again");
+    }
+}
+
+async fn ends_within(
+    patience: Duration,
+    work: impl Future<Output = ()>,
+    told: impl Future<Output = ()>,
+) -> bool {
+    let out_of_patience = async {
+        told.await;
+        sleep(patience).await;
+    };
+    tokio::select! {
+        () = work => true,
+        () = out_of_patience => false,
+    }
+}
+
 /// Ends at SIGTERM or ctrl-c.
 ///
 /// # Errors
@@ -69,4 +92,23 @@ pub fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_does_not_stop_when_told_is_let_go() {
+        let patience = Duration::from_millis(10);
+        assert!(!ends_within(patience, pending(), ready(())).await);
+    }
+
+    #[tokio::test]
+    async fn work_is_not_hurried_before_it_is_told_to_stop() {
+        let work = sleep(Duration::from_millis(50));
+        assert!(ends_within(Duration::ZERO, work, pending()).await);
+    }
 }
