@@ -18,6 +18,12 @@ use lapin::{Channel, Result};
 /// All are quorum queues, which have what they confirmed on disk, and hand an expired message on
 /// only when its new queue has it. What the broker itself would drop from the first one (a
 /// delivery limit, a length limit) goes to the dead.
+///
+/// A quorum queue counts how often a message was returned to it, and from RabbitMQ 4.0 on gives it
+/// up at 20 unless told otherwise. Nothing here is returned on purpose, but a connection that is lost
+/// and a process that is killed return what they had, and a service that crashes 20 times makes dead
+/// letters of messages that had no chance. A policy with `delivery-limit` = -1 takes the limit away;
+/// without one, look at the dead after such a night.
 #[derive(Debug, Clone)]
 pub struct Queues {
     main: String,
