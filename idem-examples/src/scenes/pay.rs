@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::Refusal;
 use crate::database::Dialect;
 use crate::gateway::{Card, Charge, ChargeError, ChargeRequest};
-use crate::orders::{self, ChangeError, Order};
+use crate::orders::{self, ChangeError, Order, Status};
 use crate::shop::Shop;
 
 /// One business request: this order is to be paid.
@@ -38,6 +38,9 @@ pub enum PayError {
     /// There is no such order.
     #[error("there is no such order")]
     NoSuchOrder,
+    /// The order's money was given back; nothing was charged now.
+    #[error("the order was refunded")]
+    Refunded,
     /// The provider did not charge, or nobody knows.
     #[error(transparent)]
     Charge(#[from] ChargeError),
@@ -80,8 +83,11 @@ pub enum PayError {
 )]
 pub async fn pay<DB: Dialect>(shop: Shop<DB>, request: PayRequest) -> Result<Receipt, PayError> {
     let order = find(&shop, &request).await?;
+    if order.status == Status::Refunded {
+        return Err(PayError::Refunded);
+    }
     if let Some(charge_no) = order.charge_no {
-        // Paid so long ago that its record has expired.
+        // Paid elsewhere, or so long ago that its record has expired.
         return Ok(receipt(&order, charge_no));
     }
     let charge = shop.gateway.charge(charge_for(&order, &request)).await?;
@@ -91,7 +97,7 @@ pub async fn pay<DB: Dialect>(shop: Shop<DB>, request: PayRequest) -> Result<Rec
 /// What an error says about the card.
 fn meaning(error: &PayError) -> OnError {
     match error {
-        PayError::NoSuchOrder => OnError::Release,
+        PayError::NoSuchOrder | PayError::Refunded => OnError::Release,
         PayError::Charge(ChargeError::Declined | ChargeError::Voided) => OnError::Fail,
         PayError::Charge(ChargeError::TimedOut | ChargeError::Ledger(_))
         | PayError::PaidTwice
@@ -166,6 +172,7 @@ impl From<PayError> for Refusal {
     fn from(error: PayError) -> Self {
         let (status, code) = match &error {
             PayError::NoSuchOrder => (StatusCode::NOT_FOUND, "no_such_order"),
+            PayError::Refunded => (StatusCode::CONFLICT, "refunded"),
             PayError::Charge(ChargeError::Declined) => (StatusCode::PAYMENT_REQUIRED, "declined"),
             PayError::Charge(ChargeError::TimedOut) => {
                 (StatusCode::GATEWAY_TIMEOUT, "provider_timed_out")

@@ -147,6 +147,20 @@ fn the_notification_of_a_payment_by_the_page_finds_it_paid() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn an_order_whose_money_was_given_back_gives_no_receipt_and_is_not_charged_again() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    for kind in ["paid", "refunded"] {
+        assert_success(&client.notify(&client.notification(&order_no, kind)?)?);
+    }
+    let late = client.pay(&order_no)?;
+    assert_eq!((late.status, &late.body["code"]), (409, &"refunded".into()));
+    assert_eq!(client.charges(&order_no)?, 1);
+    Ok(())
+}
+
 // N15
 #[test]
 fn a_second_charge_is_no_success_although_the_order_is_paid() -> Result<()> {
@@ -161,5 +175,24 @@ fn a_second_charge_is_no_success_although_the_order_is_paid() -> Result<()> {
         (answer.status, &answer.body["code"]),
         (409, &"another_charge".into())
     );
+    Ok(())
+}
+
+#[test]
+fn an_order_stays_paid_when_a_second_charge_for_it_is_given_back() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    client.notification(&order_no, "paid")?;
+    assert_eq!(client.pay(&order_no)?.status, 200);
+    assert_eq!(client.charges(&order_no)?, 2);
+    // The provider's notes are about the first charge; the order was paid by the other one.
+    let answer = client.notify(&client.notification(&order_no, "refunded")?)?;
+    assert_eq!(
+        (answer.status, &answer.body["code"]),
+        (409, &"another_charge".into())
+    );
+    assert_eq!(client.status_of(&order_no)?, "paid");
+    assert_eq!(client.payments(&order_no)?, Vec::<Value>::new());
     Ok(())
 }
