@@ -97,8 +97,17 @@ where
     T: Serialize,
     E: Into<Refusal>,
 {
+    respond((result.map(|value| (success, Json(value))), outcome))
+}
+
+/// The same, where the value is a response already.
+pub fn respond<T, E>((result, outcome): (Result<T, E>, Outcome)) -> Response
+where
+    T: IntoResponse,
+    E: Into<Refusal>,
+{
     let mut response = match result {
-        Ok(value) => (success, Json(value)).into_response(),
+        Ok(value) => value.into_response(),
         Err(error) => error.into().into_response(),
     };
     if let Some(name) = name(outcome) {

@@ -2,13 +2,13 @@
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing::post;
 use axum::{Extension, Router};
 use idem_core::observe;
 
-use crate::answer::answer;
+use crate::answer::respond;
 use crate::database::Dialect;
 use crate::scenes::callback::receive;
 use crate::seal::Seal;
@@ -16,7 +16,8 @@ use crate::shop::Shop;
 
 const SIGNATURE: &str = "x-provider-signature";
 
-/// What the provider takes for an answer. It comes again after any other.
+/// What the provider takes for an answer, to the letter and without quotes. It comes again after any
+/// other.
 const SUCCESS: &str = "success";
 
 pub(super) fn routes<DB: Dialect>(provider: Seal) -> Router<Shop<DB>> {
@@ -35,5 +36,5 @@ async fn notified<DB: Dialect>(
     let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
     let signature = signature.unwrap_or_default();
     let (result, outcome) = observe(receive(&shop, &provider, signature, &body)).await;
-    answer(StatusCode::OK, (result.map(|()| SUCCESS), outcome))
+    respond((result.map(|()| SUCCESS), outcome))
 }

@@ -161,6 +161,17 @@ fn an_order_whose_money_was_given_back_gives_no_receipt_and_is_not_charged_again
     Ok(())
 }
 
+#[test]
+fn the_provider_is_answered_by_the_bare_word() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let Note { body, signature } = client.notification(&order_no, "paid")?;
+    let (media, text) = client.text_of_signed("/callbacks/payment", &body, &signature)?;
+    assert_eq!((&*media, &*text), ("text/plain; charset=utf-8", "success"));
+    Ok(())
+}
+
 // N15
 #[test]
 fn a_second_charge_is_no_success_although_the_order_is_paid() -> Result<()> {

@@ -9,6 +9,8 @@ use idem_tests::wait::{need, until};
 use serde_json::{Value, json};
 use ureq::Agent;
 
+type Response = ureq::http::Response<ureq::Body>;
+
 /// Longer than any lease of the service.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -75,11 +77,26 @@ impl Client {
     }
 
     pub(crate) fn post_signed(&self, path: &str, body: &str, signature: &str) -> Result<Answer> {
-        let request = self
-            .agent
-            .post(self.url(path))
-            .header("x-provider-signature", signature);
-        read(request.send(body)?)
+        read(self.send_signed(path, body, signature)?)
+    }
+
+    /// The media type of the answer, and its body as it came.
+    pub(crate) fn text_of_signed(
+        &self,
+        path: &str,
+        body: &str,
+        signature: &str,
+    ) -> Result<(String, String)> {
+        let mut response = self.send_signed(path, body, signature)?;
+        let media = header(&response, "content-type").context("no media type")?;
+        Ok((media, response.body_mut().read_to_string()?))
+    }
+
+    fn send_signed(&self, path: &str, body: &str, signature: &str) -> Result<Response> {
+        let request = self.agent.post(self.url(path));
+        Ok(request
+            .header("x-provider-signature", signature)
+            .send(body)?)
     }
 
     pub(crate) fn put(&self, path: &str, body: &Value) -> Result<Answer> {
@@ -179,15 +196,23 @@ fn text(body: &Value, field: &str) -> Result<String> {
     Ok(body[field].as_str().context("no such field")?.to_owned())
 }
 
-fn read(mut response: ureq::http::Response<ureq::Body>) -> Result<Answer> {
-    let header = |name: &str| {
-        let value = response.headers().get(name)?;
-        Some(value.to_str().unwrap_or("unreadable").to_owned())
-    };
+/// JSON is read; anything else stays text.
+fn read(mut response: Response) -> Result<Answer> {
+    let is_json = header(&response, "content-type").is_some_and(|media| media.contains("json"));
+    let text = response.body_mut().read_to_string()?;
     Ok(Answer {
         status: response.status().as_u16(),
-        outcome: header("idempotency-outcome").unwrap_or_default(),
-        retry_after: header("retry-after").and_then(|seconds| seconds.parse().ok()),
-        body: response.body_mut().read_json()?,
+        outcome: header(&response, "idempotency-outcome").unwrap_or_default(),
+        retry_after: header(&response, "retry-after").and_then(|seconds| seconds.parse().ok()),
+        body: if is_json {
+            serde_json::from_str(&text)?
+        } else {
+            Value::String(text)
+        },
     })
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    Some(value.to_str().unwrap_or("unreadable").to_owned())
 }
