@@ -114,12 +114,16 @@ async fn between_effect_and_acknowledgement_the_message_comes_again_and_has_no_s
     let scene = Scene::new();
     let queue = scene.queue("acknowledged").await;
     for kill in 0..kills(5, 50) {
-        queue.kill_one("ack", &format!("killed-{kill}")).await;
+        let (killed, after) = (format!("killed-{kill}"), format!("after-{kill}"));
+        queue.kill_one("ack", &killed).await;
         let next = queue.listener("nowhere").await;
-        let after = format!("after-{kill}");
         queue.publish(&after).await;
-        let behind = async || scene.effects().contains_key(&after);
-        soon("the message behind it", behind).await;
+        // What was killed may have been the message before, whose listener ended unheard.
+        let done = async || {
+            let effects = scene.effects();
+            effects.contains_key(&killed) && effects.contains_key(&after)
+        };
+        soon("the message and the one behind it", done).await;
         blocking(move || next.kill().unwrap()).await;
     }
     let effects = scene.effects();
