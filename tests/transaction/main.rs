@@ -2,6 +2,7 @@
 
 mod base;
 mod concurrent;
+mod given_up;
 mod half;
 mod isolation;
 mod lease;

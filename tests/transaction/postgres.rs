@@ -103,6 +103,12 @@ crate::scenes! { Postgres:
         duplicates_of_a_finished_request_do_not_hinder_each_other_for_long,
         of_a_crowd_each_key_has_one_effect,
     },
+    given_up::{
+        a_body_that_goes_on_keeps_nothing,
+        a_body_without_a_key_that_goes_on_keeps_nothing,
+        a_body_deeper_down_that_goes_on_keeps_nothing,
+        a_savepoint_of_the_caller_stays_one,
+    },
     lease::{
         a_live_attempt_is_in_progress,
         a_failed_attempt_is_retried_and_what_it_gives_is_replayed_there,

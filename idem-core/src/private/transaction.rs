@@ -19,8 +19,8 @@ pub fn opened<'t, D: Database>(tx: &'t mut Transaction<'_, D>) -> &'t mut D::Con
 /// Whether the body may run.
 #[derive(Debug)]
 pub enum Admitted<'t, T, E, D: Database> {
-    /// No: this is the caller's answer.
-    Answer(Result<T, E>),
+    /// No: this is the caller's answer, and how deep in transactions it was.
+    Answer(Result<T, E>, usize),
     /// Yes, in this savepoint.
     Run(Run<T, E>, Transaction<'t, D>),
 }
@@ -48,13 +48,14 @@ where
     C: sqlx::Connection<Database = D>,
     D: Database<Connection = C>,
 {
+    let before = transaction::depth::<D>(connection);
     // Boxed, so that an annotated function's future grows by a pointer and not by all of this.
     match Box::pin(ask(&call, key, connection)).await {
         Ok((run, savepoint)) => {
             let results = call.results;
             Admitted::Run(Run { run, results }, savepoint)
         }
-        Err(answer) => Admitted::Answer(answer),
+        Err(answer) => Admitted::Answer(answer, before),
     }
 }
 
@@ -77,13 +78,13 @@ async fn ask<'t, T, E, D: Database>(
     .await
 }
 
-/// After a refusal: sees to it that the caller's transaction is one.
-pub async fn restore<C, D>(connection: &mut C)
+/// After a refusal: sees to it that the caller's transaction is one, as deep as `before`.
+pub async fn restore<C, D>(connection: &mut C, before: usize)
 where
     C: sqlx::Connection<Database = D>,
     D: Database<Connection = C>,
 {
-    transaction::restore::<D>(connection).await;
+    transaction::restore::<D>(connection, before).await;
 }
 
 impl<T, E> Run<T, E> {

@@ -64,7 +64,8 @@
 //! A deadlock on MySQL has rolled back the whole transaction, and what is written after it would
 //! commit by itself. So where the call returns an error, nothing can be written until the caller has
 //! ended the transaction (1792); nothing of it is kept, even by a commit. The same where sqlx rolled
-//! back because PostgreSQL had given up the transaction before the call (25006).
+//! back because PostgreSQL had given up the transaction before the call (25P02), also where a body goes on
+//! after that and calls another.
 //!
 //! A statement that commits by itself, on MySQL `CREATE`, `ALTER`, `TRUNCATE` and their like, does not
 //! belong in a body: what was done before it is kept, the record is not, and the call says so by an
@@ -92,6 +93,7 @@ use crate::key::Key;
 use crate::policy::{Policy, invalid};
 use crate::results::Results;
 use crate::store::sql::within::Within;
+pub(crate) use crate::store::sql::within::depth;
 
 /// A database that transaction mode knows: PostgreSQL, MySQL (and MariaDB), SQLite. It can not be
 /// implemented elsewhere.
@@ -156,6 +158,7 @@ impl Idempotency {
                 "`recover` and `forget` have no meaning in a transaction: what an attempt that died has done is rolled back, and a success without its record would run again",
             )));
         }
+        let before = depth::<D>(tx);
         let admitted = admit(self, Ok(key), policy, results, fingerprint, &mut **tx);
         let answer = match admitted.await {
             Ok((run, mut savepoint)) => {
@@ -166,7 +169,7 @@ impl Idempotency {
             }
             Err(answer) => answer,
         };
-        restore::<D>(tx).await;
+        restore::<D>(tx, before).await;
         answer
     }
 }

@@ -1,16 +1,17 @@
 //! Savepoints whose opening does not end the transaction around them.
 //!
-//! Where sqlx is dropped while it opens a savepoint, or can not open it, it rolls back one level
-//! too far: the transaction of a caller who goes on, with statements that then commit one by one.
+//! Where sqlx is dropped while it opens a savepoint, or can not open it, it rolls back one level too
+//! far, on PostgreSQL two: the transaction of a caller who goes on, with statements that then commit
+//! one by one, or the savepoint of a body around this one, which would then be kept by a COMMIT.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use sqlx::{Connection, Transaction};
+use sqlx::Transaction;
 
 use super::Database;
-use crate::store::sql::within::Call;
+use crate::store::sql::within::{Call, depth};
 
 /// Opens a savepoint. If it can not, [`restore`] has to follow.
 pub(super) async fn open<D: Database>(
@@ -24,10 +25,11 @@ pub(super) async fn keep<D: Database>(savepoint: Transaction<'_, D>) -> sqlx::Re
     Whole::new(Box::pin(savepoint.commit()), D::leave_keeping).await
 }
 
-/// After a refusal: a transaction that sqlx has ended becomes one in which nothing can be written.
-pub(crate) async fn restore<D: Database>(connection: &mut D::Connection) {
-    if !connection.is_in_transaction() {
-        D::reopen(connection).await;
+/// After a refusal: where sqlx has ended what was open before the call, as much is open again, but
+/// nothing can be written or kept in it.
+pub(crate) async fn restore<D: Database>(connection: &mut D::Connection, before: usize) {
+    if depth::<D>(connection) < before {
+        D::reopen(connection, before).await;
     }
 }
 

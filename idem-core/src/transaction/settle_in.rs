@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::policy::invalid;
 use crate::record::{self, Settle, SettleReply, Slot, StoreTime};
 use crate::store::sql::row::{Address, Row};
-use crate::store::sql::within::Entered;
+use crate::store::sql::within::{Entered, depth};
 
 impl Attempt {
     /// Settles this attempt, in lease mode, within `tx`: its effects and its success commit
@@ -50,8 +50,9 @@ impl Attempt {
             not_after: StoreTime::from_micros(u64::MAX),
             ..self.settlement(success(&inner.core, &inner.settings, encode))
         };
+        let before = depth::<D>(tx);
         let settled = self.settle_on::<D>(tx, &settle).await;
-        restore::<D>(tx).await;
+        restore::<D>(tx, before).await;
         settled
     }
 

@@ -36,8 +36,10 @@ impl Guard<'_> {
             let __idem_connection = #private::transaction::opened(#argument);
             let __idem_admitted =
                 #private::transaction::admit(__idem_call, __idem_key, &mut *__idem_connection);
-            let __idem_answer = match __idem_admitted.await {
-                #private::transaction::Admitted::Answer(__idem_answer) => __idem_answer,
+            let (__idem_answer, __idem_before) = match __idem_admitted.await {
+                #private::transaction::Admitted::Answer(__idem_answer, __idem_before) => {
+                    (__idem_answer, __idem_before)
+                }
                 #private::transaction::Admitted::Run(__idem_run, mut __idem_savepoint) => {
                     let __idem_result = {
                         let #binding = &mut __idem_savepoint;
@@ -46,7 +48,7 @@ impl Guard<'_> {
                     return __idem_run.settle(__idem_result, __idem_savepoint).await;
                 }
             };
-            #private::transaction::restore(__idem_connection).await;
+            #private::transaction::restore(__idem_connection, __idem_before).await;
             return __idem_answer;
         }
     }

@@ -13,10 +13,15 @@ mod postgres;
 mod sqlite;
 
 use std::future::Future;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use std::mem;
 use std::pin::Pin;
 use std::time::Duration;
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use sqlx::Connection;
 use sqlx::Database;
+use sqlx_core::transaction::TransactionManager;
 
 use super::row::{Address, Found, Row};
 use crate::error::StoreError;
@@ -72,9 +77,10 @@ pub trait Within: Database {
     /// is written until the caller ends it, too. Each statement would be committed alone.
     fn guard(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
 
-    /// After sqlx has ended the caller's transaction, in place of a savepoint that it could not
-    /// open: the same.
-    fn reopen(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+    /// After sqlx has ended what the caller has open, in place of a savepoint that it could not
+    /// open: the same, and as many levels as there were, so that each of its owners ends its own.
+    /// A body in such a level can not keep what sqlx has taken back: to let a savepoint go fails.
+    fn reopen(connection: &mut Self::Connection, depth: usize) -> impl Future<Output = ()> + Send;
 
     /// What becomes of a savepoint that is being opened when nobody waits for it any more. To drop
     /// it would roll back the transaction around it.
@@ -108,6 +114,22 @@ fn back(at: &Address) -> String {
 #[cfg(any(feature = "mysql", feature = "sqlite"))]
 fn unmark(at: &Address) -> String {
     format!("RELEASE SAVEPOINT {}", name(at))
+}
+
+/// How many transactions and savepoints sqlx believes to be open.
+pub(crate) fn depth<D: Database>(connection: &D::Connection) -> usize {
+    D::TransactionManager::get_transaction_depth(connection)
+}
+
+/// Opens levels until there are `depth`. Leaked, as their owners are to end them.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+async fn deepen<D: Database>(connection: &mut D::Connection, depth: usize) {
+    while self::depth::<D>(connection) < depth {
+        match connection.begin().await {
+            Ok(begun) => mem::forget(begun),
+            Err(_) => return,
+        }
+    }
 }
 
 fn name(at: &Address) -> String {

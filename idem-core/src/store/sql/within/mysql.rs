@@ -23,7 +23,7 @@ use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock};
 use super::super::row::{Address, Columns, Found, Row, micros};
-use super::{Call, Entered, Hold, Within, back, mark, unmark};
+use super::{Call, Entered, Hold, Within, back, deepen, mark, unmark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -35,6 +35,9 @@ const PATIENT_AGAIN: &str = "SET SESSION innodb_lock_wait_timeout = \
 /// In a transaction the first statement is refused (1568), and the rest is not run. The savepoint is
 /// the one that sqlx believes to be in, and rolls back to.
 const GUARD: &str = "SET TRANSACTION READ ONLY; START TRANSACTION; SAVEPOINT _sqlx_savepoint_1";
+
+/// A transaction that can write nothing, without savepoints.
+const ANEW: &str = "ROLLBACK; START TRANSACTION READ ONLY";
 
 impl Within for MySql {
     async fn enter(
@@ -83,12 +86,13 @@ impl Within for MySql {
         let _ = sqlx::raw_sql(GUARD).execute(connection).await;
     }
 
-    /// Leaked, as the caller's own commit or rollback is to end it.
-    async fn reopen(connection: &mut MySqlConnection) {
-        let begin = connection.begin_with("START TRANSACTION READ ONLY");
-        if let Ok(begun) = begin.await {
-            mem::forget(begun);
-        }
+    /// The savepoints are sqlx's belief alone, and the server refuses to let them go.
+    async fn reopen(connection: &mut MySqlConnection, depth: usize) {
+        // Hears what became of sqlx's rollback, to a savepoint that may be gone.
+        let _ = connection.ping().await;
+        let _ = sqlx::raw_sql(ANEW).execute(&mut *connection).await;
+        deepen::<Self>(connection, depth).await;
+        let _ = sqlx::raw_sql(ANEW).execute(connection).await;
     }
 
     /// Leaks the call: its drop rolls back the caller's transaction. The connection itself knows

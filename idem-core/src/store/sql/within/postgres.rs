@@ -16,7 +16,7 @@ use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{FIND, advisory, literal, put};
 use super::super::row::{Address, Columns, Row};
-use super::{Call, Entered, Hold, Within, back, mark};
+use super::{Call, Entered, Hold, Within, back, deepen, depth, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -69,11 +69,18 @@ impl Within for Postgres {
     /// An error ends no transaction here.
     async fn guard(_: &mut PgConnection) {}
 
-    /// Leaked, as the caller's own commit or rollback is to end it.
-    async fn reopen(connection: &mut PgConnection) {
-        if let Ok(begun) = connection.begin_with("BEGIN READ ONLY").await {
+    /// Given up, as it was: down to the level that sqlx went back to, and that level itself until
+    /// its owner rolls it back. Leaked, as its owner is to end it.
+    async fn reopen(connection: &mut PgConnection, depth: usize) {
+        if !connection.is_in_transaction()
+            && let Ok(begun) = connection.begin_with("BEGIN READ ONLY").await
+        {
             mem::forget(begun);
         }
+        let whole = self::depth::<Self>(connection);
+        deepen::<Self>(connection, depth).await;
+        let give_up = sqlx::raw_sql(AssertSqlSafe(give_up(whole)));
+        let _ = give_up.execute(connection).await;
     }
 
     /// Leaks the call: its drop rolls back the caller's transaction. The connection itself knows
@@ -114,6 +121,15 @@ fn wait(at: &Address, patience: Duration) -> String {
         patience.as_millis().clamp(1, LONGEST_PATIENCE),
         advisory(&at.hash),
         find(at)
+    )
+}
+
+/// An error, after which nothing but a rollback is taken; and to none of the savepoints above the
+/// level `whole`.
+fn give_up(whole: usize) -> String {
+    format!(
+        "RELEASE SAVEPOINT _sqlx_savepoint_{whole}; \
+         RELEASE SAVEPOINT idem_transaction_was_given_up"
     )
 }
 

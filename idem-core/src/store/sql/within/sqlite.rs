@@ -60,7 +60,7 @@ impl Within for Sqlite {
     /// Nothing here makes one transaction read only.
     async fn guard(_: &mut SqliteConnection) {}
 
-    async fn reopen(_: &mut SqliteConnection) {}
+    async fn reopen(_: &mut SqliteConnection, _: usize) {}
 
     fn leave_opening<T>(call: Call<'_, T>) {
         finish(call);
