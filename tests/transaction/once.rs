@@ -108,3 +108,20 @@ pub(crate) async fn a_record_ends_when_its_time_is_over<D: Base>() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+pub(crate) async fn a_body_may_take_longer_than_its_record_lives<D: Base>() {
+    let place = D::place().await;
+    let policy = Policy::new().expire(Duration::from_millis(1));
+    let mut tx = place.begin().await;
+    let key = Key::new("slow", "1").unwrap();
+    let body = async |tx: &mut Transaction<'_, D>| {
+        D::add(tx, 1).await?;
+        // By the clock that it counts from, which is this machine's everywhere.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        anyhow::Ok(place.bodies.add())
+    };
+    let result = place.idem.run_in(&mut tx, key, policy, body).await;
+    assert_eq!(result.unwrap(), 1);
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
+}

@@ -71,6 +71,7 @@ crate::scenes! { Sqlite:
         an_error_that_is_final_is_replayed_without_its_effect,
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
+        a_body_may_take_longer_than_its_record_lives,
     },
     half::{
         a_body_that_fails_at_its_end_and_is_retried_has_one_effect,

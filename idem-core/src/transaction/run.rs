@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sqlx::Transaction;
 
@@ -126,11 +126,24 @@ impl Held {
     ) -> sqlx::Result<bool> {
         let settle = self.settlement(outcome);
         let now = self.now.after(self.heard.elapsed());
-        match record::settle(self.slot.clone(), &settle, now) {
+        match record::settle(self.kept_until(now), &settle, now) {
             (Slot::Record(record), SettleReply::Settled) => {
                 D::write(connection, &self.at, before, &Row::of(&record), now).await
             }
             _ => Ok(false),
+        }
+    }
+
+    /// What the claim made, for a body that took longer than a record lives: the key is held by the
+    /// transaction, and by no time.
+    fn kept_until(&self, now: StoreTime) -> Slot {
+        match self.slot.clone() {
+            Slot::Record(mut record) => {
+                let just_after = now.after(Duration::from_millis(1)).ceil_millis();
+                record.expires_at = record.expires_at.max(just_after);
+                Slot::Record(record)
+            }
+            slot => slot,
         }
     }
 
