@@ -169,3 +169,25 @@ async fn the_form_for_programs_runs_in_a_task() {
     assert_eq!(task.await.unwrap().unwrap(), 1);
     assert_eq!(place.effects().await, [1]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_was_rolled_back_within_the_body_may_be_tried_again() {
+    let place = Sqlite::place().await;
+    let mut tx = place.begin().await;
+    let body = async |tx: &mut Transaction<'_, Sqlite>| {
+        Sqlite::add(tx, 1).await?;
+        // As SQLite does by itself where the disk is full.
+        sqlx::raw_sql("ROLLBACK").execute(&mut **tx).await?;
+        anyhow::Ok("run".to_owned())
+    };
+    let key = Key::new("full", "1").unwrap();
+    let refused = refusal(place.idem.run_in(&mut tx, key, Policy::new(), body).await);
+    let Error::Store { source } = &refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(source.kind(), StoreErrorKind::Refused);
+    assert!(refused.is_retryable());
+    assert_eq!(code(&refused), "1");
+    drop(tx);
+    assert!(place.effects().await.is_empty());
+}

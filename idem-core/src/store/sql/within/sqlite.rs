@@ -10,7 +10,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use super::super::dialect::Dialect;
-use super::super::fault::Fault;
+use super::super::fault::{Class, Fault};
 use super::super::row::{Address, Row};
 use super::super::sqlite::{find, put};
 use super::{Call, Entered, Hold, Within, back, mark, unmark};
@@ -45,7 +45,7 @@ impl Within for Sqlite {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         // A full disk, for one, rolls back all of a transaction.
-        run(connection, unmark(at)).await?;
+        run(connection, unmark(at)).await.map_err(gone)?;
         if find(connection, at).await?.row.as_ref() != before {
             return Ok(false);
         }
@@ -76,7 +76,27 @@ impl Within for Sqlite {
     }
 
     fn fault(error: sqlx::Error) -> StoreError {
-        Fault::new(error, Self::class).before_commit().into()
+        let fault = match error {
+            sqlx::Error::AnyDriverError(error) => match error.downcast::<Gone>() {
+                Ok(gone) => Fault::new(gone.0, |_| Class::Conflict),
+                Err(error) => Fault::new(sqlx::Error::AnyDriverError(error), Self::class),
+            },
+            error => Fault::new(error, Self::class),
+        };
+        fault.before_commit().into()
+    }
+}
+
+/// SQLite has rolled back the transaction: its mark is not there. The code of that is the one of a
+/// table that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct Gone(sqlx::Error);
+
+fn gone(error: sqlx::Error) -> sqlx::Error {
+    match error {
+        sqlx::Error::Database(_) => sqlx::Error::AnyDriverError(Box::new(Gone(error))),
+        error => error,
     }
 }
 
