@@ -25,10 +25,14 @@ impl Attempt {
     /// **After a rollback, or a commit that failed, return an error from the body**; the record then
     /// ends as `on_error` says. `Ok` would record a success whose effects were rolled back.
     ///
+    /// `value` is written as the default codec writes it, whatever the function's results say. So it
+    /// is for results that are stored by that codec: not for one of another `codec`, and not for one
+    /// that is not stored.
+    ///
     /// # Errors
     /// [`Error::LeaseLost`] if the record is no longer this attempt's, or is not in the database of
-    /// `tx`: **roll back**, somebody else may have done it. [`Error::Store`] if the database did not take it, or had it changed
-    /// since the snapshot of `tx`: roll back, too. [`Error::InvalidPolicy`] in a body with `tx`,
+    /// `tx`: **roll back**, somebody else may have done it. [`Error::Store`] if the database did not
+    /// take it, or had it changed since the snapshot of `tx`: roll back, too. [`Error::InvalidPolicy`] in a body with `tx`,
     /// whose record is in the transaction anyway.
     ///
     /// # Cancel safety
