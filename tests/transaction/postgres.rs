@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use idem_core::Idempotency;
+use idem_core::sql::insert_or_get;
 use idem_core::store::PostgresStore;
+use idem_core::{Idempotency, Key, Policy};
 use idem_tests::postgres::PostgresServer;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
@@ -170,6 +171,28 @@ async fn after_a_transaction_that_was_given_up_before_the_call_nothing_is_half_k
         tx.commit().await.unwrap();
     }
     assert_eq!(place.effects().await.len(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_inserts_after_its_transaction_was_given_up_keeps_nothing() {
+    let place = Postgres::place().await;
+    let mut tx = place.begin().await;
+    let body = async |tx: &mut Transaction<'_, Postgres>| {
+        Postgres::add(tx, 1).await?;
+        let wrong = sqlx::raw_sql("SELECT 1 / 0").execute(&mut **tx).await;
+        wrong.unwrap_err();
+        let insert = sqlx::query("INSERT INTO effect VALUES (2)");
+        let select = sqlx::query_as::<_, (i64,)>("SELECT number FROM effect");
+        let inserted = insert_or_get(&mut **tx, "effect_pkey", insert, select).await;
+        inserted.unwrap_err();
+        anyhow::Ok(())
+    };
+    let key = Key::new("insert", "1").unwrap();
+    let result = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
+    result.unwrap_err();
+    Postgres::add(&mut tx, 8).await.unwrap_err();
+    let _ = tx.commit().await;
+    assert!(place.effects().await.is_empty());
 }
 
 mod in_each_others_way {

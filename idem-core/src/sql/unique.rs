@@ -42,24 +42,16 @@ impl Unique<sqlx::Postgres> for Speaker {
         connection: &mut sqlx::PgConnection,
         insert: Query<'_, sqlx::Postgres, Arguments<sqlx::Postgres>>,
     ) -> sqlx::Result<u64> {
+        use crate::transaction::{depth, restore};
         use sqlx::Connection;
         // By itself, an error would end the whole transaction.
         if !connection.is_in_transaction() {
             return Ok(insert.execute(connection).await?.rows_affected());
         }
-        let mut savepoint = connection.begin().await?;
-        match insert.execute(&mut *savepoint).await {
-            Ok(inserted) => {
-                savepoint.commit().await?;
-                Ok(inserted.rows_affected())
-            }
-            Err(error) => {
-                // Where this fails too, so does the next statement; what the insert said is said here
-                // or nowhere.
-                let _ = savepoint.rollback().await;
-                Err(error)
-            }
-        }
+        let before = depth::<sqlx::Postgres>(connection);
+        let inserted = in_a_savepoint(connection, insert).await;
+        restore::<sqlx::Postgres>(connection, before).await;
+        inserted
     }
 
     async fn select<T>(
@@ -82,6 +74,27 @@ impl Unique<sqlx::Postgres> for Speaker {
         name: &str,
     ) -> sqlx::Result<bool> {
         Ok(error.constraint() == Some(name))
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn in_a_savepoint(
+    connection: &mut sqlx::PgConnection,
+    insert: Query<'_, sqlx::Postgres, Arguments<sqlx::Postgres>>,
+) -> sqlx::Result<u64> {
+    use sqlx::Connection;
+    let mut savepoint = connection.begin().await?;
+    match insert.execute(&mut *savepoint).await {
+        Ok(inserted) => {
+            savepoint.commit().await?;
+            Ok(inserted.rows_affected())
+        }
+        Err(error) => {
+            // Where this fails too, so does the next statement; what the insert said is said here
+            // or nowhere.
+            let _ = savepoint.rollback().await;
+            Err(error)
+        }
     }
 }
 
