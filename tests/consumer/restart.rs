@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use idem_tests::body::Held;
+use idem_tests::body::{Bodies, Held};
 use idem_tests::rabbit::RabbitServer;
 
 use crate::rig::{Aside, Engine, Listening, id, on, soon};
@@ -54,4 +54,32 @@ async fn what_a_broker_had_confirmed_is_done_once_after_it_was_killed() {
     let effects = effects.lock().unwrap().clone();
     assert!(effects.values().all(|times| *times == 1), "{effects:?}");
     after.nothing_is_left().await;
+}
+
+#[tokio::test]
+async fn a_broker_that_dies_while_the_last_body_ends_does_not_spoil_the_stop() {
+    let broker = RabbitServer::start().unwrap();
+    let rabbit = on(&broker);
+    let (engine, held, bodies) = (Engine::new(), Held::new(), Bodies::default());
+    let (place, seen) = (held.clone(), bodies.clone());
+    let handler = move |message: idem_examples::rabbit::Message| {
+        let (engine, held, bodies) = (engine.clone(), place.clone(), seen.clone());
+        async move {
+            let body = async || {
+                held.stay().await;
+                bodies.add();
+                Ok(())
+            };
+            engine.run(&message.id, body).await
+        }
+    };
+    let aside = Aside::of(&rabbit, &broker.url()).await;
+    aside.link.publish(&id("m-1"), b"").await.unwrap();
+    let listening = Listening::start(&rabbit, handler);
+    held.entered().await;
+    let stopped = listening.tell_to_stop().await;
+    broker.kill().unwrap();
+    held.release();
+    stopped.await.unwrap();
+    assert_eq!(bodies.count(), 1);
 }

@@ -105,6 +105,7 @@ impl Engine {
 pub(crate) struct Listening {
     pub(crate) consumer: Arc<Consumer<Failure>>,
     stop: oneshot::Sender<()>,
+    heard: oneshot::Receiver<()>,
     task: JoinHandle<()>,
 }
 
@@ -116,21 +117,32 @@ impl Listening {
     {
         let consumer = Arc::new(Consumer::new(meaning).rules(RULES));
         let (stop, stopped) = oneshot::channel();
+        let (hear, heard) = oneshot::channel();
         let (rabbit, shared) = (rabbit.clone(), consumer.clone());
         let task = tokio::spawn(async move {
-            let stopped = async { drop(stopped.await) };
+            let stopped = async {
+                let _ = stopped.await;
+                let _ = hear.send(());
+            };
             rabbit.listen(shared, handler, stopped).await;
         });
         Self {
             consumer,
             stop,
+            heard,
             task,
         }
     }
 
     pub(crate) async fn stop(self) {
+        self.tell_to_stop().await.await.unwrap();
+    }
+
+    /// Waits until it has heard of it; what is given ends when it has stopped.
+    pub(crate) async fn tell_to_stop(self) -> JoinHandle<()> {
         let _ = self.stop.send(());
-        self.task.await.unwrap();
+        let _ = self.heard.await;
+        self.task
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use idem_core::consumer::MessageId;
 use lapin::options::{
     BasicAckOptions, BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions,
@@ -11,9 +12,14 @@ use lapin::options::{
 };
 use lapin::types::{FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
+use tokio::time::timeout;
 
 use super::copies::{PERSISTENT, taken_up};
 use super::queues::Queues;
+
+/// How long the broker may take for its good-bye. Over a connection that has just been lost it never
+/// comes, and the client would wait for it for ever.
+const GOOD_BYE: Duration = Duration::from_secs(2);
 
 /// A connection whose queues are there. Clones share it.
 #[derive(Clone)]
@@ -111,9 +117,11 @@ impl Link {
     /// Says good-bye.
     ///
     /// # Errors
-    /// The connection was lost before.
+    /// The connection was lost before, or the broker does not answer within two seconds.
     pub async fn close(&self) -> Result<()> {
-        Ok(self.connection.close(200, "stopped".into()).await?)
+        let closing = self.connection.close(200, "stopped".into());
+        let closed = timeout(GOOD_BYE, closing).await;
+        Ok(closed.context("the broker does not say good-bye")??)
     }
 
     /// Publishes to a queue, and waits until the broker has it.
