@@ -12,6 +12,14 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
         &[("record.lua", "local marks = 0", "local marks = 1")],
     ),
     (
+        "a doubt comes only with a takeover: its bit is never the only one",
+        &[(
+            "settle.lua",
+            "local is_unused = outcome == 4 or outcome == 6 or outcome == 8 and marks % 8 < 4",
+            "local is_unused = outcome == 4 or outcome == 6 or outcome == 8 and marks % 8 <= 4",
+        )],
+    ),
+    (
         "a third value is not assigned",
         &[(
             "record.lua",

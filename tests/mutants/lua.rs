@@ -9,7 +9,9 @@ macro_rules! scripts {
     };
 }
 
-const SCRIPTS: [(&str, &str); 10] = scripts![
+/// Not expiry.lua: its way for Redis 6.2 can only be judged there, where the long run of the Redis
+/// suite goes.
+const SCRIPTS: [(&str, &str); 9] = scripts![
     "record.lua",
     "claim.lua",
     "renew.lua",
@@ -18,7 +20,6 @@ const SCRIPTS: [(&str, &str); 10] = scripts![
     "refuse.lua",
     "resolve.lua",
     "forget.lua",
-    "expiry.lua",
     "peek.lua",
 ];
 

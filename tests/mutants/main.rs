@@ -18,6 +18,8 @@ mod sql;
 mod stores;
 mod wire;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use campaign::sample;
 use idem_tests::long::is_long;
 use kill::Attack;
@@ -25,6 +27,13 @@ use mutant::Mutant;
 use wire::Protocol;
 
 const OPERATIONS: usize = 12_000;
+
+/// One campaign at a time: each has workers of its own, and leases that are short.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn all_or(sampled: usize, protocol: Protocol) -> Vec<Mutant> {
     let mutants = all(protocol);
@@ -43,6 +52,7 @@ fn all(protocol: Protocol) -> Vec<Mutant> {
 }
 
 fn passes_unchanged(protocol: Protocol) {
+    let _turn = turn();
     let trial = stores::try_out(protocol, None, &Attack::new(OPERATIONS / 4));
     assert_eq!(trial.killer, None);
     assert_eq!(trial.rewritten, 0);
@@ -65,6 +75,7 @@ fn the_statements_in_mariadb_pass_as_they_are() {
 
 #[test]
 fn mutants_of_the_scripts_are_killed() {
+    let _turn = turn();
     campaign::run(
         "redis",
         Protocol::Redis,
@@ -75,12 +86,14 @@ fn mutants_of_the_scripts_are_killed() {
 
 #[test]
 fn mutants_of_the_statements_in_postgresql_are_killed() {
+    let _turn = turn();
     let mutants = all_or(6, Protocol::Postgres);
     campaign::run("postgresql", Protocol::Postgres, mutants, OPERATIONS);
 }
 
 #[test]
 fn mutants_of_the_statements_in_mariadb_are_killed() {
+    let _turn = turn();
     let mutants = all_or(6, Protocol::MySql);
     campaign::run("mariadb", Protocol::MySql, mutants, OPERATIONS);
 }

@@ -91,24 +91,5 @@ fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
             super::the_time_is_the_machines(&harness.fresh_store().await).await;
         })
     };
-    killer
-        .or_else(time)
-        .or_else(|| as_on_redis_6(harness, attack))
-}
-
-/// Redis 6.2 does not know the command by which later ones tell when a key expires.
-fn as_on_redis_6(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
-    let may = |rule| {
-        harness
-            .server
-            .cli(&["ACL", "SETUSER", "default", rule])
-            .unwrap()
-    };
-    may("-pexpiretime");
-    // Later servers count what is left from the script's start, and a millisecond may end before it
-    // looks at the clock: a mistake is what is found each time.
-    let found = || attack.by_history(harness);
-    let killer = found().and_then(|_| found()).and_then(|_| found());
-    may("+pexpiretime");
-    killer.map(|_| Killer::Scene("a random history as on Redis 6.2"))
+    killer.or_else(time)
 }
