@@ -6,6 +6,7 @@ use idem_core::sql::{InsertError, Insertion, SqlError};
 use tokio::task::JoinSet;
 
 use crate::bed::{Bed, Bill, Billed, Fresh};
+use crate::transition::is_serialization_failure;
 
 fn bill(request: &str, number: &str) -> Bill {
     Bill {
@@ -102,10 +103,10 @@ pub(crate) async fn of_fifty_transactions_one_inserts<DB: Bed>(fresh: Fresh<DB>)
             loop {
                 let mut tx = DB::begin(&fresh.pool).await;
                 match DB::bill(&mut tx, NAME, &bill).await {
-                    Ok(billed) => {
-                        DB::commit(tx).await.unwrap();
-                        return billed.is_new();
-                    }
+                    Ok(billed) => match DB::commit(tx).await {
+                        Ok(()) => return billed.is_new(),
+                        Err(error) => assert!(is_serialization_failure(&error), "{error:?}"),
+                    },
                     Err(error) => assert!(error.is_retryable(), "{error:?}"),
                 }
             }

@@ -72,7 +72,7 @@ async fn apply<DB: Bed>(fresh: &Fresh<DB>, id: i64, ask: &Ask) -> Answer<Order> 
 }
 
 /// A commit is the caller's statement.
-fn is_serialization_failure(error: &sqlx::Error) -> bool {
+pub(crate) fn is_serialization_failure(error: &sqlx::Error) -> bool {
     let error = error.as_database_error().unwrap();
     error.code().is_some_and(|code| code == "40001")
 }
