@@ -9,6 +9,9 @@ use sqlx::{Pool, Transaction};
 
 /// A database with the table of records, and a table `effect` of numbers.
 pub(crate) trait Base: Database {
+    /// Whether even a call without patience waits, so that an answer does not tell who has waited.
+    const ALWAYS_WAITS: bool = false;
+
     /// A new one.
     fn place() -> impl Future<Output = Place<Self>> + Send;
 

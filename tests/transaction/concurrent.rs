@@ -45,8 +45,8 @@ pub(crate) async fn a_duplicate_that_waits_gets_what_the_first_commits<D: Base>(
     };
     let ((result, outcome), ()) = tokio::join!(second, commit);
     assert_eq!(result.unwrap(), "run 1");
-    // A server that always waits for a second does not tell whether it did.
-    assert!(matches!(outcome, Outcome::Waited | Outcome::Replayed));
+    let may_not_tell = D::ALWAYS_WAITS && outcome == Outcome::Replayed;
+    assert!(outcome == Outcome::Waited || may_not_tell, "{outcome:?}");
     assert_eq!(place.effects().await, [1]);
 }
 

@@ -21,6 +21,8 @@ async fn pool(database: &str) -> MySqlPool {
 }
 
 impl Base for MySql {
+    const ALWAYS_WAITS: bool = true;
+
     async fn place() -> Place<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
