@@ -2,12 +2,13 @@
 //! in a file.
 //!
 //! Arguments: the broker's URL, the queue, the store's URL, the file, and where to stay: `nowhere`,
-//! in the `body` after the effect, or before the `ack`. It says `staying` when it is there.
+//! in the `body` after the effect, or before the `ack`. It says `staying` when it is there. At the
+//! end of its stdin it takes no more messages, and ends when it has answered those that it has.
 
 use std::env;
 use std::fs::File;
 use std::future::pending;
-use std::io::Write;
+use std::io::{Write, stdin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,9 +60,14 @@ async fn main() -> Result<()> {
     }));
     Rabbit::new(broker, queue)
         .delays([Duration::from_millis(200), Duration::from_secs(1)])
-        .listen(consumer, handler, pending())
+        .listen(consumer, handler, end_of_stdin())
         .await;
     Ok(())
+}
+
+async fn end_of_stdin() {
+    let read = tokio::task::spawn_blocking(|| stdin().lines().for_each(drop));
+    let _ = read.await;
 }
 
 async fn handle(idem: &Idempotency, place: &Place, message: Message) -> Result<()> {
