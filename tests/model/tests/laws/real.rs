@@ -6,6 +6,7 @@ use idem_model::{Plan, Seen};
 use stateright::HasDiscoveries;
 
 use crate::explore;
+use crate::long::{is_long, report};
 
 const BASES: [(&str, Plan); 4] = [
     ("at hold", Plan::HOLD),
@@ -25,7 +26,11 @@ fn stands_for(steps: Option<usize>, name: &str, plan: Plan) -> usize {
     // With two threads the order is not that of steps alone.
     let threads = if steps.is_some() { 1 } else { 2 };
     let (fallen, worlds) = explore(plan, threads, steps, HasDiscoveries::AnyFailures);
-    println!("{name}: {worlds} worlds in {:.1?}", begun.elapsed());
+    let time = begun.elapsed();
+    report(
+        "model",
+        format_args!("{name}: {worlds} worlds in {time:.1?}"),
+    );
     assert_eq!(fallen, [], "{name}");
     worlds
 }
@@ -177,7 +182,7 @@ fn when_records_expire_every_law_stands() {
 #[test]
 fn in_a_long_run_every_law_stands() {
     static SEEN: Seen = Seen::new();
-    if std::env::var_os("IDEM_LONG").is_none() {
+    if !is_long() {
         return;
     }
     let mut worlds = 0;
@@ -200,7 +205,7 @@ fn in_a_long_run_every_law_stands() {
         let name = format!("{name}, three attempts");
         worlds += stands_for(Some(13), &name, taken_over_twice(base));
     }
-    println!("{worlds} worlds");
+    report("model", format_args!("{worlds} worlds in all"));
     assert!(worlds >= 5_000_000, "only {worlds} worlds");
     assert_eq!(SEEN.missing(), [""; 0], "these answers never came");
 }
