@@ -47,7 +47,7 @@ async fn empty_database() -> (String, MySqlPool) {
     (name, pool)
 }
 
-async fn database() -> (MySqlPool, MySqlStore) {
+pub(crate) async fn database() -> (MySqlPool, MySqlStore) {
     let (_, pool) = empty_database().await;
     let store = MySqlStore::new(pool.clone());
     store.migrate().await.unwrap();

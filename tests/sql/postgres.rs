@@ -53,7 +53,7 @@ async fn empty_database() -> PgPool {
     pool(options(&name)).await
 }
 
-async fn database() -> (PgPool, PostgresStore) {
+pub(crate) async fn database() -> (PgPool, PostgresStore) {
     let pool = empty_database().await;
     let store = PostgresStore::new(pool.clone());
     store.migrate().await.unwrap();

@@ -168,7 +168,7 @@ pub(crate) async fn of_a_crowd_each_key_has_one_effect<D: Base>() {
     assert_eq!(place.effects().await, [0, 1, 2, 3]);
 }
 
-async fn somebody_waits<D: Base>(place: &Place<D>) {
+pub(crate) async fn somebody_waits<D: Base>(place: &Place<D>) {
     until("somebody waits for a lock", async || {
         D::waiting(&place.pool).await > 0
     })

@@ -4,7 +4,8 @@ use idem_core::Error;
 use sqlx::{AssertSqlSafe, Connection, Executor, Transaction};
 
 use crate::base::{Base, Place};
-use crate::shop::{Final, Then, decline, pay, refusal};
+use crate::concurrent::somebody_waits;
+use crate::shop::{Final, Then, decline, pay, pay_or_wait, refusal};
 
 /// A transaction at a level that it says with its first statement, where that is allowed.
 async fn begin_at<D: Base>(place: &Place<D>, level: &str) -> Transaction<'static, D>
@@ -93,6 +94,65 @@ where
     assert_eq!(replayed.unwrap(), "run 1");
     second.commit().await.unwrap();
     assert_eq!(place.effects().await, [1]);
+}
+
+/// What a duplicate is told while the first is open, and afterwards.
+pub(crate) async fn who_comes_while_the_first_is_open_is_told<D: Base>(level: &str)
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
+    let mut first = begin_at(&place, level).await;
+    pay(&place, &mut first, 1, Then::End).await.unwrap();
+    let mut second = begin_at(&place, level).await;
+    let refused = refusal(pay(&place, &mut second, 1, Then::End).await);
+    assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+    second.rollback().await.unwrap();
+    first.commit().await.unwrap();
+    let mut third = begin_at(&place, level).await;
+    let replayed = pay(&place, &mut third, 1, Then::End).await;
+    assert_eq!(replayed.unwrap(), "run 1");
+    third.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
+}
+
+/// What a duplicate gets that waits for the first until that commits, or rolls back.
+pub(crate) async fn who_waits_for_the_first_gets<D: Base>(
+    level: &str,
+    commits: bool,
+) -> anyhow::Result<String>
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
+    let mut first = begin_at(&place, level).await;
+    pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
+    let second = async {
+        let mut tx = begin_at(&place, level).await;
+        let result = pay_or_wait(&place, &mut tx, 1, Then::End).await;
+        match result {
+            Ok(_) => tx.commit().await.unwrap(),
+            Err(_) => tx.rollback().await.unwrap(),
+        }
+        result
+    };
+    let end = async {
+        somebody_waits(&place).await;
+        if commits {
+            first.commit().await.unwrap();
+        } else {
+            first.rollback().await.unwrap();
+        }
+    };
+    let (result, ()) = tokio::join!(second, end);
+    assert_eq!(place.bodies.count(), if commits { 1 } else { 2 });
+    assert_eq!(place.effects().await, [1]);
+    // What the first committed is there for whoever begins afterwards.
+    let mut again = begin_at(&place, level).await;
+    pay_or_wait(&place, &mut again, 1, Then::End).await.unwrap();
+    again.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
+    result
 }
 
 /// The code of the database's error behind an error of the guard.

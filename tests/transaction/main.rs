@@ -1,6 +1,7 @@
 //! Records in the transaction of their caller, on real databases: the same scenes on each.
 
 mod base;
+mod by_hand;
 mod concurrent;
 mod given_up;
 mod half;
@@ -9,7 +10,9 @@ mod lease;
 mod locks;
 mod mysql;
 mod once;
+mod payloads;
 mod postgres;
+mod refused;
 mod settle_in;
 mod shop;
 mod sqlite;

@@ -121,6 +121,18 @@ crate::scenes! { MySql:
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
+    payloads::{
+        another_payload_is_refused_and_the_first_is_replayed,
+        a_payload_that_was_rolled_back_binds_nobody,
+    },
+    refused::{
+        a_try_that_comes_after_its_cancel_is_refused,
+        a_cancel_that_comes_after_its_try_is_told,
+        a_try_that_was_rolled_back_can_be_cancelled,
+    },
+    by_hand::{
+        a_body_that_writes_its_record_itself_is_told_and_nothing_is_kept,
+    },
 }
 
 // N12
@@ -145,6 +157,31 @@ mod at_every_level {
         isolation::a_body_runs_once::<MySql>("SERIALIZABLE").await;
         isolation::who_began_before_sees_the_first::<MySql>("SERIALIZABLE").await;
     }
+
+    const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_is_told_that_the_first_is_open() {
+        for level in LEVELS {
+            isolation::who_comes_while_the_first_is_open_is_told::<MySql>(level).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_that_waits_gets_what_the_first_leaves() {
+        for level in LEVELS {
+            for (commits, expected) in [(true, "run 1"), (false, "run 2")] {
+                let result = isolation::who_waits_for_the_first_gets::<MySql>(level, commits).await;
+                assert_eq!(result.unwrap(), expected, "{level}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_session_is_kept_from_the_record_of_a_body_that_runs() {
+    let impatiently = "SET SESSION innodb_lock_wait_timeout = 1";
+    crate::by_hand::another_session_is_kept_from_the_record::<MySql>(impatiently).await;
 }
 
 mod in_each_others_way {

@@ -124,6 +124,19 @@ crate::scenes! { Postgres:
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
+    payloads::{
+        another_payload_is_refused_and_the_first_is_replayed,
+        a_payload_that_was_rolled_back_binds_nobody,
+    },
+    refused::{
+        a_try_that_comes_after_its_cancel_is_refused,
+        a_cancel_that_comes_after_its_try_is_told,
+        a_try_that_was_rolled_back_can_be_cancelled,
+    },
+    by_hand::{
+        a_body_that_writes_its_record_itself_is_told_and_nothing_is_kept,
+        a_record_that_another_session_writes_stands_and_nothing_is_kept,
+    },
 }
 
 mod at_higher_levels {
@@ -148,6 +161,33 @@ mod at_higher_levels {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_transaction_that_can_not_see_the_first_is_told_at_serializable() {
         isolation::who_can_not_see_the_first_is_told::<Postgres>("SERIALIZABLE", "40001").await;
+    }
+
+    const LEVELS: [&str; 2] = ["REPEATABLE READ", "SERIALIZABLE"];
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_is_told_that_the_first_is_open() {
+        for level in LEVELS {
+            isolation::who_comes_while_the_first_is_open_is_told::<Postgres>(level).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_that_waits_can_not_see_what_the_first_commits() {
+        for level in LEVELS {
+            let told = isolation::who_waits_for_the_first_gets::<Postgres>(level, true).await;
+            let told = refusal(told);
+            assert!(told.is_retryable());
+            assert_eq!(code(&told), "40001");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_that_waits_runs_when_the_first_rolls_back() {
+        for level in LEVELS {
+            let run = isolation::who_waits_for_the_first_gets::<Postgres>(level, false).await;
+            assert_eq!(run.unwrap(), "run 2");
+        }
     }
 }
 

@@ -98,6 +98,18 @@ crate::scenes! { Sqlite:
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
+    payloads::{
+        another_payload_is_refused_and_the_first_is_replayed,
+        a_payload_that_was_rolled_back_binds_nobody,
+    },
+    refused::{
+        a_try_that_comes_after_its_cancel_is_refused,
+        a_cancel_that_comes_after_its_try_is_told,
+        a_try_that_was_rolled_back_can_be_cancelled,
+    },
+    by_hand::{
+        a_body_that_writes_its_record_itself_is_told_and_nothing_is_kept,
+    },
 }
 
 async fn refused_as_busy(place: &Place<Sqlite>, tx: &mut Transaction<'_, Sqlite>) {
@@ -190,4 +202,10 @@ async fn a_transaction_that_was_rolled_back_within_the_body_may_be_tried_again()
     assert_eq!(code(&refused), "1");
     drop(tx);
     assert!(place.effects().await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_session_is_kept_from_the_record_of_a_body_that_runs() {
+    let impatiently = "PRAGMA busy_timeout = 50";
+    crate::by_hand::another_session_is_kept_from_the_record::<Sqlite>(impatiently).await;
 }

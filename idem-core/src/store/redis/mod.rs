@@ -40,7 +40,7 @@ mod watch;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::redis::{RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
@@ -211,7 +211,7 @@ impl RedisStore {
         if Handle::try_current().is_err() {
             return Err(misconfigured("redis: called from outside a tokio runtime"));
         }
-        let answer = driver::by(Instant::now() + self.limit(), call).await?;
+        let answer = driver::by(driver::moment_in(self.limit()), call).await?;
         answer.unwrap_or_else(|| Err(no_answer(self.limit())))
     }
 }

@@ -270,9 +270,15 @@ async fn put(
     Ok(())
 }
 
-/// The server counts in whole seconds.
+/// In whole seconds, as the server counts; more than the longest would be refused.
+pub(super) fn lock_wait_timeout(patience: Duration) -> u64 {
+    /// MariaDB's; MySQL has a longer one.
+    const LONGEST: u64 = 100_000_000;
+    patience.as_secs().clamp(1, LONGEST)
+}
+
 fn begin(patience: Duration) -> String {
-    format!(begin!(), seconds = patience.as_secs().max(1))
+    format!(begin!(), seconds = lock_wait_timeout(patience))
 }
 
 /// Either way the row is there afterwards, and locked; of what stands in it nothing changes.

@@ -226,10 +226,15 @@ fn begin(hash: &[u8; 32], patience: Duration) -> String {
          SET LOCAL lock_timeout = {}; \
          SELECT pg_advisory_xact_lock({}); \
          SELECT 1 FROM idempotent_record WHERE key_hash = {} FOR UPDATE",
-        patience.as_millis().max(1),
+        lock_timeout(patience),
         advisory(hash),
         literal(hash)
     )
+}
+
+/// A patience as `lock_timeout` takes it: in milliseconds, 0 would be without end.
+pub(super) fn lock_timeout(patience: Duration) -> i32 {
+    i32::try_from(patience.as_millis()).map_or(i32::MAX, |millis| millis.max(1))
 }
 
 /// The number of the advisory lock of a key.

@@ -12,6 +12,7 @@ use super::fault::Fault;
 use super::pools::Pools;
 use super::row::{Address, Row};
 use super::span::{self, Span};
+use crate::driver::moment_in;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{Slot, StoreTime};
 use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey};
@@ -167,7 +168,7 @@ impl<D: Dialect> Records<D> {
         F: Future<Output = Result<Option<T>, Fault>>,
     {
         in_runtime()?;
-        let deadline = Instant::now() + self.limit;
+        let deadline = moment_in(self.limit);
         let calls = async {
             let mut pause = Duration::from_millis(1);
             loop {

@@ -21,7 +21,7 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock};
+use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
 use super::super::row::{Address, Columns, Found, Row, micros};
 use super::{Call, Entered, Hold, Within, back, deepen, mark, unmark};
 use crate::error::StoreError;
@@ -114,7 +114,7 @@ impl Within for MySql {
 
 /// Lock, read and mark: one message. What stands in `/*M! */` is read by MariaDB alone.
 fn lock(at: &Address, patience: Duration) -> String {
-    let seconds = patience.as_secs().max(1);
+    let seconds = lock_wait_timeout(patience);
     format!(
         "SET @idem_tx_patience = \
          CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED), \

@@ -14,14 +14,11 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _}
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::postgres::{FIND, advisory, literal, put};
+use super::super::postgres::{FIND, advisory, literal, lock_timeout, put};
 use super::super::row::{Address, Columns, Row};
 use super::{Call, Entered, Hold, Within, back, deepen, depth, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
-
-/// In milliseconds: `lock_timeout` refuses more.
-const LONGEST_PATIENCE: u128 = 2_147_483_647;
 
 impl Within for Postgres {
     async fn enter(
@@ -118,7 +115,7 @@ fn wait(at: &Address, patience: Duration) -> String {
          SELECT pg_advisory_xact_lock({}); \
          SELECT set_config('lock_timeout', current_setting('idem.patience'), true); \
          SELECT true, current_setting('transaction_isolation'); {}",
-        patience.as_millis().clamp(1, LONGEST_PATIENCE),
+        lock_timeout(patience),
         advisory(&at.hash),
         find(at)
     )
