@@ -89,6 +89,17 @@ fn a_cut_closes_open_and_new_connections_until_it_is_mended() {
 }
 
 #[test]
+fn a_cut_closes_open_connections_however_soon_it_is_mended() {
+    let wire = Wire::new();
+    let mut old = wire.connect();
+    assert_eq!(ask(&mut old), b":1\r\n");
+    wire.proxy.set(Mode::Cut);
+    wire.proxy.set(Mode::Pass);
+    assert_eq!(hear(&mut old), b"");
+    assert_eq!(ask(&mut wire.connect()), b":2\r\n");
+}
+
+#[test]
 fn a_black_hole_swallows_both_ways_and_closes_what_it_robbed() {
     let wire = Wire::new();
     let (mut robbed, mut quiet) = (wire.connect(), wire.connect());

@@ -16,6 +16,7 @@ pub(super) async fn run(
     upstream: SocketAddr,
     switch: &Switch,
 ) -> io::Result<()> {
+    let cuts = switch.cuts();
     match switch.mode_that(|mode| mode != Mode::Hold).await {
         Mode::Cut => Ok(()),
         Mode::BlackHole => {
@@ -23,11 +24,11 @@ pub(super) async fn run(
             switch.mode_that(|mode| mode != Mode::BlackHole).await;
             Ok(())
         }
-        _ => join(client, TcpStream::connect(upstream).await?, switch).await,
+        _ => join(client, TcpStream::connect(upstream).await?, switch, cuts).await,
     }
 }
 
-async fn join(client: TcpStream, server: TcpStream, switch: &Switch) -> io::Result<()> {
+async fn join(client: TcpStream, server: TcpStream, switch: &Switch, cuts: u64) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let conversation = Conversation::default();
@@ -41,16 +42,13 @@ async fn join(client: TcpStream, server: TcpStream, switch: &Switch) -> io::Resu
     tokio::select! {
         end = lane(Direction::Requests).run(from_client, to_server) => end,
         end = lane(Direction::Replies).run(from_server, to_client) => end,
-        () = cut(switch, &conversation) => Ok(()),
+        () = switch.cut_after(cuts) => Ok(()),
+        () = robbed(switch, &conversation) => Ok(()),
     }
 }
 
-/// Waits for the switch to close this connection.
-async fn cut(switch: &Switch, conversation: &Conversation) {
-    let closes = |mode| match mode {
-        Mode::Cut => true,
-        Mode::BlackHole => false,
-        _ => conversation.is_robbed(),
-    };
+/// Waits until what was lost on this connection closes it.
+async fn robbed(switch: &Switch, conversation: &Conversation) {
+    let closes = |mode| mode != Mode::BlackHole && conversation.is_robbed();
     switch.mode_that(closes).await;
 }

@@ -20,9 +20,17 @@ struct Armed {
     then: Then,
 }
 
+/// The mode, and how often it was [`Mode::Cut`]: a cut that is over before a connection looks has
+/// closed it all the same.
+#[derive(Clone, Copy, Debug)]
+struct Position {
+    mode: Mode,
+    cuts: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Switch {
-    mode: watch::Sender<Mode>,
+    position: watch::Sender<Position>,
     armed: Mutex<Option<Armed>>,
     passed: Mutex<Passed>,
 }
@@ -30,29 +38,43 @@ pub(super) struct Switch {
 impl Switch {
     pub(super) fn new() -> Self {
         Self {
-            mode: watch::Sender::new(Mode::Pass),
+            position: watch::Sender::new(Position {
+                mode: Mode::Pass,
+                cuts: 0,
+            }),
             armed: Mutex::default(),
             passed: Mutex::default(),
         }
     }
 
     pub(super) fn set(&self, mode: Mode) {
-        self.mode.send_replace(mode);
+        self.position.send_modify(|position| {
+            position.mode = mode;
+            position.cuts += u64::from(mode == Mode::Cut);
+        });
     }
 
     pub(super) fn mode(&self) -> Mode {
-        *self.mode.borrow()
+        self.position.borrow().mode
+    }
+
+    pub(super) fn cuts(&self) -> u64 {
+        self.position.borrow().cuts
+    }
+
+    /// Waits for a cut after the first `seen`.
+    pub(super) async fn cut_after(&self, seen: u64) {
+        let mut changes = self.position.subscribe();
+        // The sender lives as long as `self`: the wait cannot fail.
+        let _ = changes.wait_for(|position| position.cuts > seen).await;
     }
 
     /// Waits until `holds` of the mode, and gives it.
     pub(super) async fn mode_that(&self, mut holds: impl FnMut(Mode) -> bool) -> Mode {
-        let mut changes = self.mode.subscribe();
+        let mut changes = self.position.subscribe();
         // The sender lives as long as `self`: the wait cannot fail.
-        let found = changes
-            .wait_for(|mode| holds(*mode))
-            .await
-            .map(|mode| *mode);
-        found.unwrap_or(Mode::Cut)
+        let found = changes.wait_for(|position| holds(position.mode)).await;
+        found.map_or(Mode::Cut, |position| position.mode)
     }
 
     pub(super) fn arm(&self, name: Option<&str>, then: Then) {
