@@ -4,9 +4,6 @@
 //! A sample, or all of them where `IDEM_LONG` is set; then the lists in `docs/proof/mutants` are
 //! written anew.
 
-#[allow(dead_code, reason = "shared with the suite of the SQL stores")]
-#[path = "../sql/attempt.rs"]
-mod attempt;
 mod campaign;
 mod equivalents;
 mod kill;

@@ -1,8 +1,7 @@
 //! The SQL stores against real databases.
 
-mod attempt;
-mod limits;
+mod history;
 mod mysql;
 mod postgres;
-mod scenes;
 mod sqlite;
+mod stands;

@@ -1,21 +1,21 @@
 //! SQLite, in a file of a temporary folder.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use idem_core::StoreErrorKind;
-use idem_core::conformance::{Course, Harness, differential};
+use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{SqliteStore, Store, StoreKey};
+use idem_tests::attempt::{TERMS, claim, codes, finish, hash, key, left};
+use idem_tests::database::scenes;
 use idem_tests::long::operations;
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::attempt::{TERMS, claim, codes, finish, hash, key, left};
-use crate::scenes;
+use crate::history;
 
 /// A file of its own.
 struct InAFile {
@@ -91,15 +91,7 @@ idem_core::conformance_tests!(InAFile::new());
 // CASES E11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_is_the_specification() {
-    let course = Course {
-        lanes: 32,
-        pace: Duration::from_millis(60),
-        ..Course::of(operations(100_000))
-    };
-    let report = differential(&Arc::new(InAFile::new()), course.clone()).await;
-    println!("{report}");
-    assert_eq!(report.operations, course.operations);
-    assert_eq!(report.near_deadline, 0, "it expires to the microsecond");
+    history::is_the_specification(InAFile::new(), operations(100_000)).await;
 }
 
 #[tokio::test]

@@ -11,9 +11,11 @@
     reason = "every call fails alike: a program is missing, has ended, or did not do it in time, and the error says which"
 )]
 
+pub mod attempt;
 pub mod body;
 pub mod changed;
 pub mod cluster;
+pub mod database;
 pub mod faulty;
 pub mod long;
 pub mod mariadb;

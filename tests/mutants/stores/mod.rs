@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use idem_core::record::StoreTime;
 use idem_core::store::Store;
+use idem_tests::database::{OnMariaDb, OnPostgres};
 
 use crate::kill::{Attack, Killer};
 use crate::mutant::Edit;
@@ -24,8 +25,8 @@ pub(crate) struct Trial {
 pub(crate) fn try_out(protocol: Protocol, edit: Option<Edit>, attack: &Attack) -> Trial {
     match protocol {
         Protocol::Redis => redis::try_out(edit, attack),
-        Protocol::Postgres => sql::try_out::<sql::OnPostgres>(edit, attack),
-        Protocol::MySql => sql::try_out::<sql::OnMariaDb>(edit, attack),
+        Protocol::Postgres => sql::try_out::<OnPostgres>(edit, attack),
+        Protocol::MySql => sql::try_out::<OnMariaDb>(edit, attack),
     }
 }
 

@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use idem_core::record::Slot;
 use idem_core::store::{PostgresStore, Store};
+use idem_tests::attempt::{TERMS, finish, key};
+use idem_tests::database::{Aside, Database, OnPostgres};
 use idem_tests::long::is_long;
-use sqlx::postgres::PgPoolOptions;
-use sqlx::{AssertSqlSafe, PgPool};
-
-use super::{database, run};
-use crate::attempt::{TERMS, finish, key};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 const BATCH: u32 = 1000;
 
@@ -17,16 +15,14 @@ const BATCH: u32 = 1000;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_backlog_goes_in_batches_beside_live_calls_and_none_reads_the_whole_table() {
     let backlog: u64 = if is_long() { 1_000_000 } else { 100_000 };
-    let (pool, _) = database().await;
-    let options = PgPoolOptions::new().max_connections(8);
-    let ours = options
-        .connect_with((*pool.connect_options()).clone())
-        .await
-        .unwrap();
+    let database = OnPostgres::empty().await;
+    let ours = database.pool().await;
     let store = PostgresStore::new(ours.clone());
+    store.migrate().await.unwrap();
+    let mut aside = database.aside().await;
     finish(&store, &key("live", "sample"), 1, TERMS).await;
-    run(&pool, &copies(backlog)).await;
-    let before = whole_reads(&pool, 0).await;
+    aside.run(&copies(backlog)).await;
+    let before = whole_reads(&mut aside, 0).await;
 
     let calls = AtomicU64::new(0);
     let purge = async || {
@@ -57,7 +53,7 @@ async fn a_long_backlog_goes_in_batches_beside_live_calls_and_none_reads_the_who
 
     ours.close().await;
     let calls = calls.into_inner();
-    let read = whole_reads(&pool, calls).await - before;
+    let read = whole_reads(&mut aside, calls).await - before;
     assert!(read < 5, "{read} of {calls} purges read the whole table");
 }
 
@@ -74,12 +70,12 @@ fn copies(count: u64) -> String {
 
 /// How often the table was read from end to end, once it is known to have been looked up as often
 /// as `lookups`. Sessions report what they did when they end.
-async fn whole_reads(pool: &PgPool, lookups: u64) -> i64 {
+async fn whole_reads(aside: &mut PgConnection, lookups: u64) -> i64 {
     const READ: &str = "SELECT coalesce(idx_scan, 0), seq_scan FROM pg_stat_user_tables \
                         WHERE relname = 'idempotent_record'";
     loop {
         let counted = sqlx::query_as(AssertSqlSafe(READ.to_owned()));
-        let (looked_up, read): (i64, i64) = counted.fetch_one(pool).await.unwrap();
+        let (looked_up, read): (i64, i64) = counted.fetch_one(&mut *aside).await.unwrap();
         if u64::try_from(looked_up).is_ok_and(|looked_up| looked_up >= lookups) {
             return read;
         }

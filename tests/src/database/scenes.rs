@@ -1,4 +1,5 @@
 //! What every SQL store has to stand, whatever its database.
+#![expect(missing_docs, reason = "the names are sentences")]
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::attempt::{TERMS, claim, finish, grant, key};
 
 // CASES N16
-pub(crate) async fn keys_that_collations_confuse_are_apart<S: Store>(store: &S) {
+pub async fn keys_that_collations_confuse_are_apart<S: Store>(store: &S) {
     let long = "x".repeat(5000);
     let longer = format!("{long}x");
     let parts = [
@@ -68,7 +69,7 @@ pub(crate) async fn keys_that_collations_confuse_are_apart<S: Store>(store: &S) 
 }
 
 // CASES Q11
-pub(crate) async fn purges_at_once_delete_what_is_over_and_nothing_else<S: Store + Clone>(
+pub async fn purges_at_once_delete_what_is_over_and_nothing_else<S: Store + Clone>(
     store: &S,
     purge: impl AsyncFn(&S, u32) -> u64,
 ) {
@@ -119,7 +120,7 @@ pub(crate) async fn purges_at_once_delete_what_is_over_and_nothing_else<S: Store
 }
 
 /// Many processes' worth of claims on few keys: one grant for each key.
-pub(crate) async fn a_storm_on_few_keys_grants_each_once<S: Store + Clone>(stores: &[S]) {
+pub async fn a_storm_on_few_keys_grants_each_once<S: Store + Clone>(stores: &[S]) {
     const KEYS: u64 = 8;
     const CLAIMS: u64 = 25;
     let mut claims = JoinSet::new();
@@ -141,7 +142,7 @@ pub(crate) async fn a_storm_on_few_keys_grants_each_once<S: Store + Clone>(store
 }
 
 /// A body that blocks its thread does not keep the driver's thread from renewing its lease.
-pub(crate) fn runtimes_do_not_depend_on_each_other<S: Store + Clone>(made: impl AsyncFn() -> S) {
+pub fn runtimes_do_not_depend_on_each_other<S: Store + Clone>(made: impl AsyncFn() -> S) {
     let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
     let first = runtime();
     let store = first.block_on(async {

@@ -1,14 +1,14 @@
-//! What tables and locks have to stand, with somebody else at the same rows.
+//! What rows and their locks have to stand, with somebody else at the same table.
+#![expect(missing_docs, reason = "the names are sentences")]
 
 use std::time::{Duration, Instant};
 
 use idem_core::StoreErrorKind;
-use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Subject, Terms};
+use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Slot, Subject, Terms};
 use idem_core::store::{Store, StoreKey};
 
 use super::{Aside, Database};
 use crate::attempt::{TERMS, claim, finish, grant, key, owner};
-pub(super) use crate::stores::the_time_is_the_machines;
 
 /// Locks one row, as a transaction of somebody else.
 async fn hold<D: Database>(database: &D, kind: &str) -> D::Aside {
@@ -20,11 +20,13 @@ async fn hold<D: Database>(database: &D, kind: &str) -> D::Aside {
     other
 }
 
-/// The store's table is there, as the harness made it; three more processes find that out.
-pub(super) async fn migrations_at_once_are_one<D: Database>(_: &D::Store, database: &D) {
+/// Whether or not the tables were there.
+pub async fn migrations_at_once_are_one<D: Database>(database: &D) {
     let mut aside = database.aside().await;
-    aside.run("DROP TABLE idempotent_record").await;
-    aside.run("DROP TABLE idempotent_record_version").await;
+    aside.run("DROP TABLE IF EXISTS idempotent_record").await;
+    aside
+        .run("DROP TABLE IF EXISTS idempotent_record_version")
+        .await;
     tokio::join!(
         database.fresh_store(),
         database.fresh_store(),
@@ -36,10 +38,8 @@ pub(super) async fn migrations_at_once_are_one<D: Database>(_: &D::Store, databa
 }
 
 /// A call that changes nothing leaves no row, not even an empty one.
-pub(super) async fn what_changes_nothing_leaves_no_row<D: Database>(
-    store: &D::Store,
-    database: &D,
-) {
+pub async fn what_changes_nothing_leaves_no_row<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let now = store.now().await.unwrap();
     let mut op = claim(1, now, TERMS);
     op.token = Some(Subject::of("somebody"));
@@ -50,12 +50,10 @@ pub(super) async fn what_changes_nothing_leaves_no_row<D: Database>(
 }
 
 /// Nothing but the hash tells two rows apart that were made in one microsecond.
-pub(super) async fn a_row_is_told_from_others_by_its_key<D: Database>(
-    store: &D::Store,
-    database: &D,
-) {
+pub async fn a_row_is_told_from_others_by_its_key<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let key = key("scene", "twin");
-    claim_of(store, &key, 1, TERMS).await;
+    claim_of(&store, &key, 1, TERMS).await;
     let columns = "request_id, status, fence, attempt, fingerprint, checkpoint, lease_until, \
                    response_data, expire_at, record, create_time, update_time";
     let copy = format!(
@@ -66,20 +64,18 @@ pub(super) async fn a_row_is_told_from_others_by_its_key<D: Database>(
     );
     let mut aside = database.aside().await;
     aside.run(&copy).await;
-    settled(store, &key, 1).await;
+    settled(&store, &key, 1).await;
     let running = "SELECT count(*) FROM idempotent_record \
                    WHERE business_key = 'copy' AND status = 0";
     assert_eq!(aside.count(running).await, 1);
 }
 
-pub(super) async fn a_row_tells_when_it_was_made_and_changed<D: Database>(
-    store: &D::Store,
-    database: &D,
-) {
+pub async fn a_row_tells_when_it_was_made_and_changed<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let key = key("scene", "times");
-    let granted = claim_of(store, &key, 1, TERMS).await;
-    passed(store, granted).await;
-    settled(store, &key, 1).await;
+    let granted = claim_of(&store, &key, 1, TERMS).await;
+    passed(&store, granted).await;
+    settled(&store, &key, 1).await;
     let told = format!(
         "SELECT count(*) FROM idempotent_record WHERE business_key = 'times' \
          AND create_time = {granted} AND update_time > create_time"
@@ -87,10 +83,8 @@ pub(super) async fn a_row_tells_when_it_was_made_and_changed<D: Database>(
     assert_eq!(database.aside().await.count(&told).await, 1);
 }
 
-pub(super) async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(
-    store: &D::Store,
-    database: &D,
-) {
+pub async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let lives = |ms| Terms {
         lease: Duration::from_millis(1),
         expire: Duration::from_millis(ms),
@@ -99,38 +93,44 @@ pub(super) async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>
     };
     let mut last = 0;
     for (name, ms) in [("old", 1), ("held", 15), ("young", 30)] {
-        last = claim_of(store, &key("purge", name), 1, lives(ms)).await + 40_000;
+        last = claim_of(&store, &key("purge", name), 1, lives(ms)).await + 40_000;
     }
-    passed(store, last).await;
+    passed(&store, last).await;
     let left = |name| {
         let sql = format!("SELECT count(*) FROM idempotent_record WHERE business_key = '{name}'");
         async move { database.aside().await.count(&sql).await }
     };
-    assert_eq!(D::purge(store, 1).await, 1);
+    assert_eq!(D::purge(&store, 1).await, 1);
     assert_eq!((left("old").await, left("young").await), (0, 1));
     let mut other = hold(database, "purge").await;
-    assert_eq!(D::purge(store, 10).await, 1);
+    assert_eq!(D::purge(&store, 10).await, 1);
     other.run("ROLLBACK").await;
     assert_eq!((left("held").await, left("young").await), (1, 0));
 }
 
-pub(super) async fn a_locked_row_is_an_error_within_the_limit<D: Database>(
-    store: &D::Store,
-    database: &D,
-) {
+pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let key = key("locked", "held");
-    let store = D::limited(store, Duration::from_secs(3));
+    let limit = Duration::from_secs(3);
+    let store = D::limited(&store, limit);
     finish(&store, &key, 1, TERMS).await;
     let mut other = hold(database, "locked").await;
     let now = store.now().await.unwrap();
+    let begin = Instant::now();
     let locked = store.claim(&key, &claim(2, now, TERMS)).await.unwrap_err();
+    assert!(begin.elapsed() < 2 * limit);
     assert_eq!(locked.kind(), StoreErrorKind::Refused, "{locked}");
+    assert!(locked.is_before_sending());
+    let seen = store.peek(&key).await.unwrap().reply;
+    assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
     other.run("ROLLBACK").await;
     let after = store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
     assert!(matches!(after.reply, ClaimReply::Completed { .. }));
 }
 
-pub(super) async fn a_lease_counts_from_its_grant<D: Database>(store: &D::Store, database: &D) {
+// CASES N17, N34
+pub async fn a_lease_counts_from_its_grant<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let key = key("granted", "held");
     let brief = Terms {
         lease: Duration::from_millis(1),
@@ -153,9 +153,11 @@ pub(super) async fn a_lease_counts_from_its_grant<D: Database>(store: &D::Store,
 }
 
 /// By somebody who does not ask for locks of ours.
-pub(super) async fn a_row_inserted_meanwhile_is_seen<D: Database>(store: &D::Store, database: &D) {
+// CASES N12
+pub async fn a_row_inserted_meanwhile_is_seen<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
     let key = key("inserted", "held");
-    finish(store, &key, 1, TERMS).await;
+    finish(&store, &key, 1, TERMS).await;
     let mut other = database.aside().await;
     let name = "copy_of_row";
     other
@@ -186,6 +188,70 @@ async fn somebody_waits<D: Database>(database: &D) {
         assert!(begin.elapsed() < Duration::from_secs(10), "nobody waits");
         tokio::time::sleep(D::BETWEEN_LOOKS).await;
     }
+}
+
+/// Calls that are dropped anywhere leave no open transaction.
+pub async fn a_dropped_call_leaves_no_transaction<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
+    let now = store.now().await.unwrap();
+    for number in 0..300_u64 {
+        let key = key("dropped", &(number % 5).to_string());
+        let op = claim(number, now, TERMS);
+        let given_up = store.claim(&key, &op);
+        let patience = Duration::from_micros(number * 10);
+        // Some are answered; the point is what the others leave.
+        drop(tokio::time::timeout(patience, given_up).await);
+    }
+    let mut aside = database.aside().await;
+    let begin = Instant::now();
+    while aside.count(D::OPEN).await > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(10), "some are open");
+        tokio::time::sleep(D::BETWEEN_LOOKS).await;
+    }
+    finish(&store, &key("dropped", "after"), 1, TERMS).await;
+}
+
+pub async fn a_foreign_table_and_a_later_format_are_refused_and_left_alone<D: Database>(
+    database: &D,
+) {
+    let mut aside = database.aside().await;
+    let foreign = "CREATE TABLE idempotent_record AS SELECT 7 AS id";
+    aside.run(foreign).await;
+    let store = database.unprepared().await;
+    let refused = D::migrate(&store).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Misconfigured);
+    let kept = "SELECT count(*) FROM idempotent_record WHERE id = 7";
+    assert_eq!(aside.count(kept).await, 1);
+
+    aside.run("DROP TABLE idempotent_record").await;
+    D::migrate(&store).await.unwrap();
+    let later = "UPDATE idempotent_record_version SET version = 2";
+    aside.run(later).await;
+    let refused = D::migrate(&store).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Misconfigured);
+    assert!(refused.to_string().contains("format 2"), "{refused}");
+}
+
+/// More milliseconds than fit into 31 bits, more seconds than that, and more than a clock has.
+pub async fn a_limit_may_be_longer_than_a_database_counts<D: Database>(database: &D) {
+    let long = [
+        Duration::from_hours(60 * 24),
+        Duration::from_hours(200 * 365 * 24),
+        Duration::MAX,
+    ];
+    let store = database.fresh_store().await;
+    for (number, limit) in (1..).zip(long) {
+        let store = D::limited(&store, limit);
+        finish(&store, &key("limit", &number.to_string()), number, TERMS).await;
+        assert_eq!(D::purge(&store, 10).await, 0);
+    }
+}
+
+pub async fn without_its_tables_every_verb_says_what_to_do<D: Database>(database: &D) {
+    let store = database.unprepared().await;
+    let missing = store.peek(&key("order", "1")).await.unwrap_err();
+    assert_eq!(missing.kind(), StoreErrorKind::Misconfigured);
+    assert!(missing.to_string().contains("migrate()"), "{missing}");
 }
 
 /// Claims what is free; says when it was granted, in microseconds.

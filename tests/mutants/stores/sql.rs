@@ -1,0 +1,83 @@
+//! Statements: one server of each kind, a database for each mutant.
+
+use std::sync::Arc;
+
+use idem_tests::database::{Database, OnMariaDb, OnPostgres, mariadb, rows, scenes};
+use tokio::runtime::Runtime;
+
+use super::Trial;
+use crate::kill::{Attack, Killer};
+use crate::mutant::Edit;
+use crate::relay::Relay;
+use crate::wire::Protocol;
+
+/// A database whose statements are changed.
+pub(super) trait Mutable: Database {
+    const PROTOCOL: Protocol;
+
+    /// What only this database has to stand.
+    async fn special(&self);
+}
+
+impl Mutable for OnPostgres {
+    const PROTOCOL: Protocol = Protocol::Postgres;
+
+    async fn special(&self) {}
+}
+
+impl Mutable for OnMariaDb {
+    const PROTOCOL: Protocol = Protocol::MySql;
+
+    async fn special(&self) {
+        mariadb::a_session_gets_its_own_patience_back(self).await;
+    }
+}
+
+pub(super) fn try_out<D: Mutable>(edit: Option<Edit>, attack: &Attack) -> Trial {
+    let database = Runtime::new().unwrap().block_on(D::empty());
+    let relay = Relay::start(database.address(), D::PROTOCOL, edit).unwrap();
+    let database = Arc::new(database.behind(relay.address().port()));
+    let killer = attack
+        .by_short_history(&database)
+        .or_else(|| by_scenes(&database, attack))
+        .or_else(|| attack.by_history(&database))
+        .or_else(|| attack.by_laws(&database));
+    Trial {
+        killer,
+        rewritten: relay.rewritten(),
+    }
+}
+
+fn by_scenes<D: Mutable>(database: &Arc<D>, attack: &Attack) -> Option<Killer> {
+    macro_rules! killer {
+        ($($scene:expr;)*) => {
+            None$(.or_else(|| {
+                let name = stringify!($scene).split('(').next().unwrap_or_default();
+                attack.by_scene(name, async || $scene.await)
+            }))*
+        };
+    }
+    let (database, store) = (&**database, async || database.fresh_store().await);
+    killer! {
+        rows::migrations_at_once_are_one(database);
+        super::the_time_is_the_machines(&store().await);
+        rows::what_changes_nothing_leaves_no_row(database);
+        rows::a_row_is_told_from_others_by_its_key(database);
+        rows::a_row_tells_when_it_was_made_and_changed(database);
+        rows::a_purge_takes_the_oldest_and_what_is_not_locked(database);
+        rows::a_locked_row_is_an_error_within_the_limit(database);
+        rows::a_lease_counts_from_its_grant(database);
+        rows::a_row_inserted_meanwhile_is_seen(database);
+        scenes::keys_that_collations_confuse_are_apart(&store().await);
+        database.special();
+        scenes::a_storm_on_few_keys_grants_each_once(&[store().await, store().await]);
+        purges_at_once(database);
+    }
+}
+
+/// Without rows of others, which would be counted.
+async fn purges_at_once<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
+    while D::purge(&store, 1_000).await > 0 {}
+    scenes::purges_at_once_delete_what_is_over_and_nothing_else(&store, D::purge).await;
+}

@@ -1,0 +1,20 @@
+//! Long random histories.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use idem_core::conformance::{Course, Harness, differential};
+
+/// Each answer is the specification's. Nothing may be near its deadline: these stores expire to the
+/// microsecond.
+pub(crate) async fn is_the_specification<H: Harness>(harness: H, operations: usize) {
+    let course = Course {
+        lanes: 32,
+        pace: Duration::from_millis(60),
+        ..Course::of(operations)
+    };
+    let report = differential(&Arc::new(harness), course).await;
+    println!("{report}");
+    assert_eq!(report.operations, operations);
+    assert_eq!(report.near_deadline, 0);
+}

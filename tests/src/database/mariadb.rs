@@ -1,0 +1,185 @@
+//! MariaDB, as a server of the MySQL protocol.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use idem_core::StoreError;
+use idem_core::conformance::Harness;
+use idem_core::store::{MySqlStore, Store, StoreKey};
+use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, MySqlConnection, MySqlPool};
+
+use super::{Aside, Database, LIMIT, type_of, unused_name};
+use crate::attempt::{TERMS, claim, finish, hash, key, left};
+use crate::mariadb::MariaDbServer;
+
+static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
+
+/// A database of MariaDB.
+#[derive(Debug)]
+pub struct OnMariaDb {
+    direct: MySqlConnectOptions,
+    /// What its stores are given.
+    options: MySqlConnectOptions,
+    isolation: &'static str,
+    connections: u32,
+}
+
+impl OnMariaDb {
+    /// The database that all laws share, with this isolation unless a statement asks for another.
+    pub fn shared(isolation: &'static str) -> Self {
+        Self {
+            isolation,
+            ..Self::named("test", super::MANY)
+        }
+    }
+
+    fn named(database: &str, connections: u32) -> Self {
+        let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+        let options = options.database(database);
+        Self {
+            direct: options.clone(),
+            options,
+            isolation: "REPEATABLE READ",
+            connections,
+        }
+    }
+
+    /// Connections as its stores have them, but for their number.
+    pub async fn pool(&self, connections: u32) -> MySqlPool {
+        let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.isolation);
+        // Nobody ends these sessions: a ping before each call would only take time.
+        MySqlPoolOptions::new()
+            .max_connections(connections)
+            .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                let set = sqlx::raw_sql(AssertSqlSafe(set.clone()));
+                Box::pin(async move { set.execute(connection).await.map(drop) })
+            })
+            .connect_with(self.options.clone())
+            .await
+            .unwrap()
+    }
+}
+
+impl Harness for OnMariaDb {
+    type Store = MySqlStore;
+
+    async fn fresh_store(&self) -> MySqlStore {
+        let store = self.unprepared().await;
+        store.migrate().await.unwrap();
+        store
+    }
+
+    async fn corrupt(&self, _: &MySqlStore, key: &StoreKey) -> bool {
+        let sql = "REPLACE INTO idempotent_record VALUES \
+                   (?, ?, ?, '', 0, 0, 0, NULL, false, NULL, NULL, ?, x'ff', 0, 0)";
+        sqlx::query(sql)
+            .bind(hash(key))
+            .bind(type_of(key))
+            .bind(key.parts())
+            .bind(i64::MAX)
+            .execute(&mut self.aside().await)
+            .await
+            .unwrap();
+        true
+    }
+
+    async fn time_to_live(&self, store: &MySqlStore, key: &StoreKey) -> Option<Duration> {
+        let sql = "SELECT expire_at FROM idempotent_record WHERE key_hash = ?";
+        let end: Option<i64> = sqlx::query_scalar(sql)
+            .bind(hash(key))
+            .fetch_optional(&mut self.aside().await)
+            .await
+            .unwrap();
+        left(end, store.now().await.unwrap())
+    }
+}
+
+impl Database for OnMariaDb {
+    type Aside = MySqlConnection;
+
+    const WAITING: &str = "SELECT count(*) FROM information_schema.innodb_trx \
+                           JOIN information_schema.processlist ON id = trx_mysql_thread_id \
+                           WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()";
+    const OPEN: &str = "SELECT count(*) FROM information_schema.innodb_trx \
+                        JOIN information_schema.processlist ON id = trx_mysql_thread_id \
+                        WHERE db = DATABASE()";
+    const BEGIN: &str = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION";
+    const OTHER_HASH: &str = "UNHEX(SHA2('another key', 256))";
+    /// The server looks again only if nobody has asked for 100 ms.
+    const BETWEEN_LOOKS: Duration = Duration::from_millis(150);
+
+    async fn empty() -> Self {
+        let name = unused_name();
+        let sql = format!("CREATE DATABASE {name}");
+        Self::named("test", super::FEW)
+            .aside()
+            .await
+            .run(&sql)
+            .await;
+        Self::named(&name, super::FEW)
+    }
+
+    fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.direct.get_port()).into()
+    }
+
+    fn behind(self, port: u16) -> Self {
+        Self {
+            options: self.options.port(port),
+            ..self
+        }
+    }
+
+    async fn unprepared(&self) -> MySqlStore {
+        MySqlStore::new(self.pool(self.connections).await).limit(LIMIT)
+    }
+
+    async fn aside(&self) -> MySqlConnection {
+        self.direct.connect().await.unwrap()
+    }
+
+    fn limited(store: &MySqlStore, limit: Duration) -> MySqlStore {
+        store.clone().limit(limit)
+    }
+
+    async fn migrate(store: &MySqlStore) -> Result<(), StoreError> {
+        store.migrate().await
+    }
+
+    async fn purge(store: &MySqlStore, batch: u32) -> u64 {
+        store.purge(batch).await.unwrap()
+    }
+}
+
+/// A session gets its own patience with locks back.
+pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
+    let pool = database.pool(1).await;
+    let set = sqlx::raw_sql("SET SESSION innodb_lock_wait_timeout = 37");
+    set.execute(&pool).await.unwrap();
+    let store = MySqlStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let key = key("patience", "1");
+    finish(&store, &key, 1, TERMS).await;
+    let now = store.now().await.unwrap();
+    store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
+    store.purge(10).await.unwrap();
+    let patience = sqlx::query_scalar("SELECT CAST(@@innodb_lock_wait_timeout AS SIGNED)");
+    let patience: i64 = patience.fetch_one(&pool).await.unwrap();
+    assert_eq!(patience, 37);
+}
+
+impl Aside for MySqlConnection {
+    async fn run(&mut self, sql: &str) {
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        sql.execute(self).await.unwrap();
+    }
+
+    async fn count(&mut self, sql: &str) -> i64 {
+        let sql = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
+        sql.fetch_one(self).await.unwrap()
+    }
+}
