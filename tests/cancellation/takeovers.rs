@@ -1,0 +1,42 @@
+//! Calls that take a record over whose owner is dead.
+
+use idem_core::Policy;
+
+use crate::first::ends_as;
+use crate::ground::{Ground, on_both};
+use crate::scene::{Ends, Scene};
+use crate::sweep::sweep;
+
+const LEAST: usize = 7;
+
+fn takeover<G: Ground>(policy: Policy, in_doubt: bool) {
+    sweep(
+        LEAST,
+        async || {
+            let scene = Scene::<G>::new(policy, Ends::Well).await;
+            scene.dies(in_doubt).await;
+            scene
+        },
+        async |scene| scene.call().await,
+        async |scene, said, _| ends_as(scene, said).await,
+    );
+}
+
+// E06: its lease had lapsed before its checkpoint.
+fn a_takeover_at_hold<G: Ground>() {
+    takeover::<G>(Policy::new(), false);
+}
+
+fn a_takeover_with_a_checkpoint_of_its_own<G: Ground>() {
+    takeover::<G>(Policy::new().own_checkpoint(), false);
+}
+
+fn a_takeover_in_doubt_at_rerun<G: Ground>() {
+    takeover::<G>(Policy::new().rerun_abandoned(), true);
+}
+
+on_both! {
+    a_takeover_at_hold
+    a_takeover_with_a_checkpoint_of_its_own
+    a_takeover_in_doubt_at_rerun
+}

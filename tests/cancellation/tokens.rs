@@ -1,0 +1,145 @@
+//! One-time tokens: issued or not, used up or not, and never used twice.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use idem_core::record::Status;
+use idem_core::{Error, Policy, Token, Tokens};
+use idem_tests::rig::Rig;
+
+use crate::scene::{Ends, Failure, Reached, Said, Scene, is};
+use crate::sweep::sweep;
+
+const ALICE: &str = "alice@shop.example";
+const TTL: Duration = Duration::from_mins(5);
+
+/// Of a call that claims, and settles.
+const LEAST: usize = 5;
+
+impl Scene<Rig> {
+    fn tokens(&self) -> Tokens {
+        self.ground().idem.tokens("form")
+    }
+
+    async fn issue(&self) -> Result<Token, Error> {
+        self.tokens().issue(ALICE, TTL).await
+    }
+
+    async fn consume(&self, token: &Token) -> Result<(), Error> {
+        self.tokens().consume(token, ALICE).await
+    }
+
+    async fn submit(&self, token: &Token) -> Said {
+        let (tokens, results) = (self.tokens(), self.results());
+        tokens
+            .run_with(token, ALICE, self.policy, results, None, || self.body())
+            .await
+    }
+
+    async fn status(&self, token: &Token) -> Option<Status> {
+        let key = self.tokens().key(token).unwrap();
+        let record = self.ground().idem.peek(&key).await.unwrap();
+        record.map(|record| record.status)
+    }
+}
+
+#[test]
+fn an_issue() {
+    sweep(
+        3,
+        async || Scene::<Rig>::at_hold().await,
+        async |scene| scene.issue().await,
+        async |scene, issued, _| {
+            let records = scene.ground().idem.records("form").await.unwrap();
+            assert!(records.len() <= 1 && records.iter().all(|one| one.status == Status::Issued));
+            if let Some(token) = issued {
+                scene.consume(&token.unwrap()).await.unwrap();
+            }
+            // Nobody knows the other, and its time is over with all others'.
+            scene.ground().clock.advance(TTL);
+            let left = scene.ground().idem.records("form").await.unwrap();
+            assert!(left.iter().all(|one| one.status != Status::Issued));
+        },
+    );
+}
+
+/// A token is drawn for each scene; the call that is swept has to know it.
+fn with_token<T>(
+    least: usize,
+    ends: Ends,
+    call: impl AsyncFn(&Scene<Rig>, &Token) -> T + Sync,
+    then: impl AsyncFn(&Scene<Rig>, &Token, Option<T>) + Sync,
+) {
+    let token = Mutex::new(None);
+    let its = || token.lock().unwrap().clone().unwrap();
+    sweep(
+        least,
+        async || {
+            let scene = Scene::new(Policy::new(), ends).await;
+            let issued = scene.issue().await.unwrap();
+            *token.lock().unwrap() = Some(issued);
+            scene
+        },
+        async |scene| call(&scene, &its()).await,
+        async |scene, said, _| then(scene, &its(), said).await,
+    );
+}
+
+#[test]
+fn a_consume() {
+    with_token(
+        LEAST,
+        Ends::Well,
+        Scene::consume,
+        async |scene, token, used| {
+            assert!(used.as_ref().is_none_or(Result::is_ok), "{used:?}");
+            let again = scene.consume(token).await;
+            let is_rejected = matches!(again, Err(Error::TokenRejected { .. }));
+            assert!(is_rejected || again.is_ok() && used.is_none(), "{again:?}");
+            let last = scene.consume(token).await;
+            assert!(matches!(last, Err(Error::TokenRejected { .. })), "{last:?}");
+        },
+    );
+}
+
+/// Its body is what the token is for.
+#[test]
+fn a_call_with_a_token() {
+    with_token(
+        LEAST,
+        Ends::Well,
+        Scene::submit,
+        async |scene, token, said| {
+            assert!(said.is_none_or(|said| said == Ok(1)));
+            let (reached, before) = (scene.reached(), scene.bodies.count());
+            let next = scene.submit(token).await;
+            let ran = scene.bodies.count() > before;
+            let is_as_promised = match reached {
+                Reached::Nothing => ran && next == Ok(1),
+                Reached::End => !ran && next == Ok(1),
+                _ => !ran && is(&next, "outcome_unknown"),
+            };
+            assert!(is_as_promised, "{reached:?}: {next:?}");
+            scene.has_no_second_effect();
+        },
+    );
+}
+
+#[test]
+fn a_token_that_is_handed_back() {
+    with_token(
+        LEAST,
+        Ends::Failing,
+        Scene::submit,
+        async |scene, token, said| {
+            assert!(said.is_none_or(|said| said == Err(Failure::Declined)));
+            let reached = scene.reached();
+            if let Reached::Nothing | Reached::End = reached {
+                assert_eq!(scene.status(token).await, Some(Status::Issued));
+            } else {
+                let next = scene.submit(token).await;
+                assert!(is(&next, "outcome_unknown"), "{reached:?}: {next:?}");
+            }
+        },
+    );
+}
