@@ -1,5 +1,7 @@
 //! A path: an argument's name and the way from it to a value.
 
+use unicode_ident::{is_xid_continue, is_xid_start};
+
 use crate::mistakes::list;
 
 /// `request.coupon?.codes[0]`.
@@ -85,6 +87,12 @@ impl Cursor<'_> {
             return self.number().map(Step::Element);
         }
         let name = self.name("a field's name after `.`")?;
+        if NO_MEMBERS.contains(&&*name) {
+            return Err(format!(
+                "`{}`: `{name}` is no name of a field or a getter",
+                self.text
+            ));
+        }
         if !self.eat("(") {
             return Ok(Step::Field(name));
         }
@@ -141,7 +149,7 @@ impl Cursor<'_> {
             .find(|c: char| !is_name(c))
             .unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
-        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        if !name.starts_with(|c| c == '_' || is_xid_start(c)) {
             return Err(match self.rest.chars().next() {
                 Some(found) => format!(
                     "`{}` is no path: expected {what}, found `{found}`",
@@ -165,9 +173,12 @@ impl Cursor<'_> {
     }
 }
 
-/// Whether rustc may take it in a name; a wrong one is rustc's to refuse.
+/// What can be no member's name, not even behind `r#`; every other wrong one is rustc's to refuse.
+const NO_MEMBERS: [&str; 5] = ["_", "self", "Self", "super", "crate"];
+
+/// Whether rustc takes it in a name.
 fn is_name(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
+    is_xid_continue(c)
 }
 
 /// What to write instead of Spring's expression.

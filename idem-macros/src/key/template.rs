@@ -56,7 +56,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
                 rest = &rest[1..];
             }
             '{' => {
-                let end = rest.find('}').ok_or_else(|| {
+                let end = closing(rest).ok_or_else(|| {
                     format!("`{{{rest}` is not closed; a literal brace is written `{{{{`")
                 })?;
                 flush(&mut literal, &mut pieces);
@@ -77,16 +77,27 @@ fn flush(literal: &mut String, pieces: &mut Vec<Piece>) {
     }
 }
 
+/// Where the placeholder ends at whose beginning `rest` stands: not in a quoted name, unless the
+/// quote is never closed.
+fn closing(rest: &str) -> Option<usize> {
+    let mut is_quoted = false;
+    let unquoted = rest.find(|c| {
+        is_quoted ^= c == '"';
+        c == '}' && !is_quoted
+    });
+    unquoted.or_else(|| rest.find('}'))
+}
+
 fn placeholder(text: &str) -> Result<Path, String> {
     if text.trim().is_empty() {
         return Err("`{}` is empty; name an argument, as in `{request.order_no}`".to_owned());
     }
-    if let Some((path, _)) = text.split_once(':') {
-        return Err(format!(
-            "`{{{text}}}`: a key takes no format; write `{{{path}}}`"
-        ));
-    }
-    Path::parse(text)
+    Path::parse(text).map_err(|mistake| match text.split_once(':') {
+        Some((path, _)) if Path::parse(path).is_ok() => {
+            format!("`{{{text}}}`: a key takes no format; write `{{{path}}}`")
+        }
+        _ => mistake,
+    })
 }
 
 fn check_constant(text: &str, pieces: &[Piece]) -> Result<(), String> {

@@ -41,6 +41,17 @@ fn a_template_keeps_literals_and_lists_its_punctuation() {
     assert_eq!(template.punctuation, "-:{}/");
 }
 
+#[test]
+fn a_name_in_brackets_may_hold_what_ends_a_placeholder() {
+    for name in ["}", "a:b", "{", "}{:"] {
+        let template = Template::parse(&format!("{{map[\"{name}\"]}}/{{b}}")).unwrap();
+        let [Piece::Path(path), ..] = template.pieces.as_slice() else {
+            panic!("{template:?}");
+        };
+        assert_eq!(path.steps, [Step::Entry(name.into())]);
+    }
+}
+
 // K11
 #[test]
 fn a_sharp_inside_a_template_is_itself() {
@@ -55,6 +66,12 @@ fn a_broken_text_says_what_to_write() {
         ("request.", "ends too early"),
         ("request.order-no", "`-` can not stand here"),
         ("request order", "can not stand here"),
+        ("request.a²", "`²` can not stand here"),
+        ("request.²", "found `²`"),
+        ("request._", "no name of a field"),
+        ("request.self", "no name of a field"),
+        ("request.crate()", "no name of a field"),
+        ("{request[\"a}", "`\"` is missing"),
         ("request[x]", "a number or a quoted name"),
         ("request[0", "`]` is missing"),
         ("request[\"a]", "`\"` is missing"),
