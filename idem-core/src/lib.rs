@@ -46,6 +46,9 @@ mod driver;
 pub mod engine;
 pub mod error;
 pub mod fingerprint;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod key;
 pub mod lock;
 mod macros;

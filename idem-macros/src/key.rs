@@ -1,5 +1,7 @@
 //! The key's text form: a path `request.order_no`, or a template of paths.
 
+#[cfg(test)]
+mod fuzzing;
 mod path;
 mod template;
 #[cfg(test)]

@@ -28,7 +28,7 @@ mod fault;
 mod link;
 mod nodes;
 mod pool;
-mod reply;
+pub(crate) mod reply;
 mod scan;
 mod script;
 mod sentinel;

@@ -3,6 +3,9 @@
 //! The first byte is the kind, the next seven are the store's time in µs; the rest belongs to the
 //! kind. Anything unknown is a [`StoreErrorKind::Protocol`] error, never a permission.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, TryGetError};
@@ -18,7 +21,7 @@ const TIME: usize = 7;
 
 /// Every answer of every script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// `C`
     Claimed(Grant),
     /// `P`
@@ -201,7 +204,7 @@ pub(super) fn of_another_script() -> StoreError {
 
 /// A reply that the verb does not have.
 #[derive(Debug)]
-pub(super) struct Unexpected;
+pub(crate) struct Unexpected;
 
 impl TryFrom<Reply> for ClaimReply {
     type Error = Unexpected;

@@ -1,5 +1,8 @@
 //! A record as a row: which columns there are, and how they are read.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
@@ -68,7 +71,7 @@ impl Row {
 
     /// What stands here. A row whose columns do not agree with its packed record was changed by
     /// somebody else: it is damaged, unless its time is over anyway.
-    pub(super) fn slot(&self, now: StoreTime) -> Slot {
+    fn slot(&self, now: StoreTime) -> Slot {
         let Ok(end) = u64::try_from(self.expire_at) else {
             return Slot::Damaged;
         };
