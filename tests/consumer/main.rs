@@ -1,5 +1,6 @@
 //! Messages: what a broker delivers twice, late or broken is done once, and nothing is lost.
 
+mod broken_off;
 mod crashes;
 mod duplicates;
 mod nats;

@@ -110,10 +110,11 @@ pub(crate) struct Listening {
 }
 
 impl Listening {
-    pub(crate) fn start<H, F>(rabbit: &Rabbit, handler: H) -> Self
+    pub(crate) fn start<T, H, F>(rabbit: &Rabbit, handler: H) -> Self
     where
+        T: Send + 'static,
         H: Fn(Message) -> F + Send + Sync + 'static,
-        F: Future<Output = Result<(), Failure>> + Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         let consumer = Arc::new(Consumer::new(meaning).rules(RULES));
         let (stop, stopped) = oneshot::channel();

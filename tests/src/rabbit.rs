@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +38,11 @@ pub struct RabbitServer {
 impl RabbitServer {
     /// Starts a broker and waits until it speaks.
     pub fn start() -> Result<Self> {
+        Self::start_with("[].")
+    }
+
+    /// The same, with settings of its advanced configuration file, which are Erlang terms.
+    pub fn start_with(settings: &str) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("idem-rabbit-").tempdir()?;
         let mapper_port = Port::take()?;
         let server = Self {
@@ -50,6 +55,7 @@ impl RabbitServer {
         };
         fs::write(server.path("enabled_plugins"), "[].\n")?;
         fs::write(server.path("rabbitmq.conf"), server.config())?;
+        fs::write(server.path("advanced.config"), format!("{settings}\n"))?;
         server.run()?;
         Ok(server)
     }
@@ -72,6 +78,25 @@ impl RabbitServer {
     #[must_use]
     pub fn url(&self) -> String {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port.number())
+    }
+
+    /// Runs `rabbitmqctl` with these arguments, and gives what it printed.
+    pub fn control(&self, arguments: &[&str]) -> Result<String> {
+        let program = program::find(
+            "/usr/lib/rabbitmq/bin/rabbitmqctl",
+            "RABBITMQCTL",
+            "rabbitmq-server",
+        )?;
+        let mut command = Command::new(program);
+        self.place(&mut command);
+        let output = command.args(arguments).stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            bail!(
+                "rabbitmqctl {arguments:?}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// The process ids of the broker and its port mapper; none of a broker that was killed.
@@ -98,20 +123,16 @@ impl RabbitServer {
             "rabbitmq-server",
         )?;
         let mut command = tied(program);
-        let port = |port: &Port| port.number().to_string();
+        self.place(&mut command);
         command
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
             // Then the script becomes the broker instead of its parent, and dies with us.
             .env("RUNNING_UNDER_SYSTEMD", "true")
-            .env(
-                "RABBITMQ_NODENAME",
-                format!("idem-{}@localhost", port(&self.port)),
-            )
-            .env("RABBITMQ_DIST_PORT", port(&self.distribution))
-            .env("ERL_EPMD_PORT", port(&self.mapper_port))
-            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+            .env("RABBITMQ_DIST_PORT", self.distribution.number().to_string())
             .env("RABBITMQ_CONFIG_FILE", self.path("rabbitmq.conf"))
+            .env(
+                "RABBITMQ_ADVANCED_CONFIG_FILE",
+                self.path("advanced.config"),
+            )
             .env(
                 "RABBITMQ_ENABLED_PLUGINS_FILE",
                 self.path("enabled_plugins"),
@@ -130,6 +151,17 @@ impl RabbitServer {
         until("the start of a RabbitMQ broker", START, || self.started())
             .and_then(|end| end)
             .with_context(|| format!("it logged:\n{}", tail(&self.path("log"))))
+    }
+
+    /// Where programs of this broker find it, and the secret that they share.
+    fn place(&self, command: &mut Command) {
+        let name = format!("idem-{}@localhost", self.port.number());
+        command
+            .current_dir(self.folder.path())
+            .env("HOME", self.folder.path())
+            .env("RABBITMQ_NODENAME", name)
+            .env("ERL_EPMD_PORT", self.mapper_port.number().to_string())
+            .env("RABBITMQ_CONF_ENV_FILE", "/dev/null");
     }
 
     /// Ok(Err) is an end for which nobody needs to wait.

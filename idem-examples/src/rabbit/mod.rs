@@ -133,7 +133,16 @@ impl Rabbit {
                 connected = self.connect() => connected,
             };
             let ended = match connected {
-                Ok(link) => serve(self, &link, &work, &mut running, stop.as_mut(), &stopping).await,
+                Ok(link) => {
+                    let ended =
+                        serve(self, &link, &work, &mut running, stop.as_mut(), &stopping).await;
+                    if ended.is_err() {
+                        // The bodies that still run hold the connection, and as long as that lives
+                        // the broker counts on all of its deliveries.
+                        let _ = link.close().await;
+                    }
+                    ended
+                }
                 Err(error) => Err(error),
             };
             match ended {
@@ -180,7 +189,7 @@ where
     loop {
         tokio::select! {
             () = &mut stop => break,
-            // Its message is unacknowledged for as long as this connection lives.
+            // Its message comes again when this connection is closed.
             Some(ended) = running.join_next() => ended.context("a delivery was not seen through")?,
             delivery = deliveries.next() => {
                 let delivery = delivery.context("the broker took the queue away")??;
