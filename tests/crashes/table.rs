@@ -48,7 +48,7 @@ pub(crate) const MODES: [Mode; 6] = [
 
 type Cell = &'static [Verdict];
 
-/// Not a point of this mode, or the same there as in another column.
+/// Not a point of this mode.
 const NONE: Cell = &[];
 const HOLDS: Cell = &[Unknown];
 const RERUNS: Cell = &[AfterLease];
@@ -56,21 +56,22 @@ const REPLAYS: Cell = &[Replay];
 
 /// The rows. Of two verdicts a race decides.
 #[rustfmt::skip]
-const TABLE: [(Point, [Cell; 6]); 14] = [
-    (Point::ClaimSent,      [&[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, AfterLease], NONE, NONE]),
-    (Point::ClaimDone,      [HOLDS, RERUNS, RERUNS, RERUNS, NONE, NONE]),
-    (Point::Claimed,        [HOLDS, RERUNS, RERUNS, RERUNS, NONE, NONE]),
+const TABLE: [(Point, [Cell; 6]); 15] = [
+    (Point::ClaimSent,      [&[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, AfterLease], &[Free, Unknown], &[Free, AfterLease]]),
+    (Point::ClaimDone,      [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS]),
+    (Point::Claimed,        [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS]),
     (Point::CheckpointSent, [NONE, NONE, &[AfterLease, Unknown], RERUNS, NONE, NONE]),
     (Point::CheckpointDone, [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
     (Point::Passed,         [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
     (Point::Effect,         [HOLDS, RERUNS, HOLDS, RERUNS, HOLDS, RERUNS]),
+    (Point::RecordSent,     [NONE, NONE, NONE, NONE, HOLDS, RERUNS]),
     (Point::Written,        [NONE, NONE, NONE, NONE, HOLDS, RERUNS]),
     (Point::CommitSent,     [NONE, NONE, NONE, NONE, &[Unknown, Replay], &[AfterLease, Replay]]),
     (Point::CommitDone,     [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
     (Point::Committed,      [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
-    (Point::SettleSent,     [&[Unknown, Replay], &[AfterLease, Replay], &[Unknown, Replay], &[AfterLease, Replay], NONE, NONE]),
-    (Point::SettleDone,     [REPLAYS, REPLAYS, REPLAYS, REPLAYS, NONE, NONE]),
-    (Point::Settled,        [REPLAYS, REPLAYS, REPLAYS, REPLAYS, NONE, NONE]),
+    (Point::SettleSent,     [&[Unknown, Replay], &[AfterLease, Replay], &[Unknown, Replay], &[AfterLease, Replay], REPLAYS, REPLAYS]),
+    (Point::SettleDone,     [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
+    (Point::Settled,        [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
 ];
 
 /// Each point of each mode, and what may become of it.

@@ -32,15 +32,22 @@ pub struct MariaDbServer {
     process: Mutex<Option<Process>>,
     folder: TempDir,
     port: Port,
+    options: &'static [&'static str],
 }
 
 impl MariaDbServer {
     /// Starts a server with an empty database `test` and waits until it answers.
     pub fn start() -> Result<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same, with further options.
+    pub fn start_with(options: &'static [&'static str]) -> Result<Self> {
         let server = Self {
             process: Mutex::new(None),
             folder: tempfile::Builder::new().prefix("idem-mariadb-").tempdir()?,
             port: Port::take()?,
+            options,
         };
         server.initialise()?;
         server.run()?;
@@ -106,6 +113,7 @@ impl MariaDbServer {
         ]
         .map(OsString::from)
         .into();
+        arguments.extend(self.options.iter().map(OsString::from));
         arguments.push(format!("--port={}", self.port.number()).into());
         arguments.push(path("--datadir=", &self.data()));
         arguments.push(path("--socket=", &self.folder.path().join("socket")));

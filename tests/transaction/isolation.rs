@@ -1,6 +1,7 @@
 //! At other levels than the usual one.
 
 use idem_core::Error;
+use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Connection, Executor, Transaction};
 
 use crate::base::{Base, Place};
@@ -157,13 +158,16 @@ where
 
 /// The code of the database's error behind an error of the guard.
 pub(crate) fn code(error: &Error) -> String {
+    let code = behind(error).code();
+    code.expect("the database said why").into_owned()
+}
+
+/// The database's error behind an error of the guard.
+pub(crate) fn behind(error: &Error) -> &dyn DatabaseError {
     let Error::Store { source } = error else {
         panic!("not of the database: {error}");
     };
     let source = std::error::Error::source(source).expect("the cause is kept");
     let error = source.downcast_ref::<sqlx::Error>().expect("of sqlx");
-    let code = error
-        .as_database_error()
-        .and_then(sqlx::error::DatabaseError::code);
-    code.expect("the database said why").into_owned()
+    error.as_database_error().expect("of the database")
 }

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use idem_core::{Error, Key, Policy, StoreErrorKind};
+use idem_core::{Attempt, Error, Key, Policy, StoreErrorKind};
 use idem_tests::body::until;
 use sqlx::{AssertSqlSafe, Executor, Transaction};
 use tokio::sync::Notify;
 
 use crate::base::{Base, Place};
 use crate::isolation::code;
+use crate::settle_in::effect;
 
 fn key(number: i64) -> Key {
     Key::new("locks", number).unwrap()
@@ -129,4 +130,37 @@ pub(crate) async fn of_two_that_want_two_keys_crosswise_one_is_told<D: Base>(sql
     assert_eq!(code(&told), sqlstate);
     assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Refused));
     assert_eq!(place.effects().await, [1, 2]);
+}
+
+/// An attempt in lease mode whose record somebody has locked by `lock`, and whose transaction waits
+/// for that as `patience` says. It is told so, and settles in a second transaction.
+pub(crate) async fn who_waits_in_vain_to_settle_is_told<D: Base>(
+    lock: &'static str,
+    patience: &'static str,
+) -> Error
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
+    let mut told = None;
+    let run = place.leases.run(key(1), Policy::new(), async || {
+        let mut other = place.begin().await;
+        sqlx::raw_sql(lock).execute(&mut *other).await?;
+        let mut tx = place.pool.begin().await?;
+        sqlx::raw_sql(patience).execute(&mut *tx).await?;
+        let attempt = Attempt::current().expect("this body is guarded");
+        told = attempt.settle_in(&mut tx, &1).await.err();
+        tx.rollback().await?;
+        other.rollback().await?;
+        effect(&place).await
+    });
+    assert_eq!(run.await.unwrap(), 1);
+    assert_eq!(place.effects().await, [1]);
+    let again = place.leases.run(key(1), Policy::new(), || effect(&place));
+    assert_eq!(again.await.unwrap(), 1);
+    assert_eq!(place.bodies.count(), 1);
+    let told = told.expect("the record was locked");
+    assert!(told.is_retryable(), "{told}");
+    assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Refused));
+    told
 }

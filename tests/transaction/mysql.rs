@@ -4,37 +4,45 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use idem_core::Idempotency;
 use idem_core::store::MySqlStore;
+use idem_core::{Error, Idempotency};
 use idem_tests::mariadb::MariaDbServer;
-use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
+use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, MySql, MySqlConnection, MySqlPool, Transaction};
 
 use crate::base::{Base, Place};
+use crate::isolation::{behind, code};
+
+mod timed_out;
 
 static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
 
-async fn pool(database: &str) -> MySqlPool {
-    let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+async fn pool(server: &MariaDbServer, database: &str) -> MySqlPool {
+    let options = MySqlConnectOptions::from_str(&server.url()).unwrap();
     let pool = MySqlPoolOptions::new().max_connections(8);
     pool.connect_with(options.database(database)).await.unwrap()
+}
+
+/// A database of its own on `server`.
+async fn place(server: &MariaDbServer) -> Place<MySql> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
+    let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
+    create.execute(&pool(server, "test").await).await.unwrap();
+    let pool = pool(server, &name).await;
+    let store = MySqlStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let effect = "CREATE TABLE effect (number BIGINT NOT NULL) ENGINE = InnoDB";
+    sqlx::raw_sql(effect).execute(&pool).await.unwrap();
+    let leases = Idempotency::builder(store).build().unwrap();
+    Place::new(pool, leases, None)
 }
 
 impl Base for MySql {
     const ALWAYS_WAITS: bool = true;
 
     async fn place() -> Place<Self> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
-        let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
-        create.execute(&pool("test").await).await.unwrap();
-        let pool = pool(&name).await;
-        let store = MySqlStore::new(pool.clone());
-        store.migrate().await.unwrap();
-        let effect = "CREATE TABLE effect (number BIGINT NOT NULL) ENGINE = InnoDB";
-        sqlx::raw_sql(effect).execute(&pool).await.unwrap();
-        let leases = Idempotency::builder(store).build().unwrap();
-        Place::new(pool, leases, None)
+        place(&SERVER).await
     }
 
     async fn begin(pool: &MySqlPool) -> Transaction<'static, Self> {
@@ -202,4 +210,17 @@ mod in_each_others_way {
     async fn of_two_that_want_two_keys_crosswise_one_is_told() {
         locks::of_two_that_want_two_keys_crosswise_one_is_told::<MySql>("40001").await;
     }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_in_vain_to_settle_is_told() {
+        let lock = "SELECT 1 FROM idempotent_record FOR UPDATE";
+        let told = locks::who_waits_in_vain_to_settle_is_told::<MySql>(lock, "SELECT 1").await;
+        assert_eq!((code(&told), number(&told)), ("HY000".to_owned(), 1205));
+    }
+}
+
+/// The server's own number of the error behind an error of the guard.
+fn number(error: &Error) -> u16 {
+    let error = behind(error).downcast_ref::<MySqlDatabaseError>();
+    error.number()
 }

@@ -253,4 +253,22 @@ mod in_each_others_way {
     async fn of_two_that_want_two_keys_crosswise_one_is_told() {
         locks::of_two_that_want_two_keys_crosswise_one_is_told::<Postgres>("40P01").await;
     }
+
+    const IMPATIENTLY: &str = "SET LOCAL lock_timeout = '200ms'";
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_in_vain_for_a_row_to_settle_it_is_told() {
+        let lock = "SELECT 1 FROM idempotent_record FOR UPDATE";
+        let told = locks::who_waits_in_vain_to_settle_is_told::<Postgres>(lock, IMPATIENTLY).await;
+        assert_eq!(code(&told), "55P03");
+    }
+
+    /// As long as an engine's call may take.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_waits_in_vain_for_a_key_to_settle_it_is_told() {
+        let lock = "SELECT pg_advisory_xact_lock(('x' || encode(key_hash, 'hex'))::bit(64)::bigint) \
+                    FROM idempotent_record";
+        let told = locks::who_waits_in_vain_to_settle_is_told::<Postgres>(lock, "SELECT 1").await;
+        assert_eq!(code(&told), "55P03");
+    }
 }

@@ -10,7 +10,7 @@ fn key() -> Key {
 }
 
 /// A body whose effect and success are one transaction.
-async fn effect<D: Base>(place: &Place<D>) -> anyhow::Result<u32> {
+pub(crate) async fn effect<D: Base>(place: &Place<D>) -> anyhow::Result<u32> {
     let mut tx = place.begin().await;
     D::add(&mut tx, 1).await?;
     let run = place.bodies.add();

@@ -209,3 +209,11 @@ async fn another_session_is_kept_from_the_record_of_a_body_that_runs() {
     let impatiently = "PRAGMA busy_timeout = 50";
     crate::by_hand::another_session_is_kept_from_the_record::<Sqlite>(impatiently).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_in_vain_for_the_file_to_settle_is_told() {
+    let impatiently = "PRAGMA busy_timeout = 50";
+    let told = crate::locks::who_waits_in_vain_to_settle_is_told::<Sqlite>("SELECT 1", impatiently);
+    let code = code(&told.await).parse::<u32>().unwrap();
+    assert_eq!(code & 0xff, 5, "SQLITE_BUSY");
+}

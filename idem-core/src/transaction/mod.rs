@@ -65,7 +65,11 @@
 //! commit by itself. So where the call returns an error, nothing can be written until the caller has
 //! ended the transaction (1792); nothing of it is kept, even by a commit. The same where sqlx rolled
 //! back because PostgreSQL had given up the transaction before the call (25P02), also where a body goes on
-//! after that and calls another.
+//! after that and calls another. With `innodb_rollback_on_timeout` a wait for a lock that was in vain
+//! (1205), also the one for a key, is like a deadlock.
+//!
+//! A body on MySQL has to return such an error: what it still writes after it is committed at once, and
+//! has no record.
 //!
 //! A statement that commits by itself, on MySQL `CREATE`, `ALTER`, `TRUNCATE` and their like, does not
 //! belong in a body: what was done before it is kept, the record is not, and the call says so by an

@@ -138,7 +138,9 @@ impl Call<'_> {
             D::add(&mut tx, self.number).await?;
             trap::at(Point::Effect);
             let attempt = Attempt::current().context("no attempt")?;
+            trap::count_sends(Point::RecordSent);
             attempt.settle_in(&mut tx, &process::id()).await?;
+            trap::all_sent(Point::RecordSent);
             trap::at(Point::Written);
             commit(tx).await?;
             trap::at(Point::Committed);
