@@ -1,0 +1,276 @@
+//! A campaign: workers under faults, until there were enough of both; then every key is asked, and
+//! what all of them saw is judged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use fastrand::Rng;
+use idem_tests::history::{
+    self, Broken, Law, Level, Loss, OPERATIONS_PER_KEY, Terms, judge, keys, now, operations,
+};
+use tempfile::TempDir;
+
+use crate::crew::{Crew, Orders, sweep};
+use crate::fault::{self, Fault};
+use crate::ground::Ground;
+use crate::size::Size;
+use crate::tally::Tally;
+
+/// The lease of the functions that `caller` guards.
+const LEASE: Duration = Duration::from_secs(1);
+
+/// For how long workers and stores are left alone before the first fault.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// What is called, how it is judged, and how much of it there is.
+pub(crate) struct Campaign {
+    pub(crate) what: &'static str,
+    pub(crate) level: Level,
+    pub(crate) size: Size,
+    pub(crate) seed: u64,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    title: String,
+    pub(crate) operations: u64,
+    pub(crate) tally: Tally,
+    pub(crate) faults: BTreeMap<Fault, usize>,
+    pub(crate) violations: BTreeMap<Law, Vec<String>>,
+    pub(crate) losses: BTreeMap<Law, Vec<String>>,
+    took: Duration,
+}
+
+/// What lanes of faults share.
+struct Course {
+    applied: Mutex<Vec<Fault>>,
+    losses: Mutex<Vec<Loss>>,
+    is_over: AtomicBool,
+    pause: Range<u64>,
+}
+
+impl Campaign {
+    /// `rows` gives what a database has of each key, in transaction mode.
+    pub(crate) fn run<G: Ground>(
+        &self,
+        ground: &G,
+        rows: impl FnOnce() -> BTreeMap<u64, Vec<u64>>,
+    ) -> Result<Outcome> {
+        let begin = Instant::now();
+        let folder = tempfile::Builder::new().prefix("idem-history-").tempdir()?;
+        println!("{} on {}: IDEM_SEED={}", self.what, G::NAME, self.seed);
+        let course = Course {
+            applied: Mutex::default(),
+            losses: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            pause: self.size.pause.clone(),
+        };
+        let mut dice = Rng::with_seed(self.seed);
+        let orders = self.orders(ground.url(), &folder, self.size.clients);
+        let crew = Crew::start(self.size.workers, orders, &mut dice)?;
+        thread::sleep(WARM_UP);
+        self.break_things(ground, &crew, &folder, &course, &mut dice)?;
+        crew.finish()?;
+        let counted = operations(folder.path())?;
+        sweep(&self.orders(ground.direct_url(), &folder, 16))?;
+        let mut outcome = Outcome {
+            title: format!("{} on {}, seed {}", self.what, G::NAME, self.seed),
+            operations: counted,
+            tally: Tally::default(),
+            faults: BTreeMap::new(),
+            violations: BTreeMap::new(),
+            losses: BTreeMap::new(),
+            took: Duration::ZERO,
+        };
+        for fault in course.applied.into_inner().unwrap() {
+            *outcome.faults.entry(fault).or_insert(0) += 1;
+        }
+        let losses = course.losses.into_inner().unwrap();
+        self.judge(&folder, &rows(), &losses, &mut outcome)?;
+        outcome.took = begin.elapsed();
+        Ok(outcome)
+    }
+
+    fn orders<'a>(&'a self, url: String, folder: &'a TempDir, clients: usize) -> Orders<'a> {
+        Orders {
+            what: self.what,
+            url,
+            folder: folder.path(),
+            clients,
+            rest: self.size.rest,
+        }
+    }
+
+    /// Two lanes, so that a worker may be stopped while its store is away.
+    fn break_things<G: Ground>(
+        &self,
+        ground: &G,
+        crew: &Crew<'_>,
+        folder: &TempDir,
+        course: &Course,
+        dice: &mut Rng,
+    ) -> Result<()> {
+        let (stores, workers) = (dice.fork(), dice.fork());
+        let faults = ground.faults();
+        thread::scope(|scope| {
+            let lanes = [
+                scope.spawn(|| {
+                    course.lane(&faults, stores, |fault, dice| {
+                        let newest = operations(folder.path())? / OPERATIONS_PER_KEY;
+                        ground.suffer(fault, &format!("idem:history::{newest}"), dice)
+                    })
+                }),
+                scope.spawn(|| {
+                    let faults = [Fault::KilledWorker, Fault::FrozenWorker];
+                    course.lane(&faults, workers, |fault, dice| {
+                        crew.suffer(fault, dice)?;
+                        Ok(true)
+                    })
+                }),
+            ];
+            while !lanes.iter().any(thread::ScopedJoinHandle::is_finished)
+                && (!course.had(self.size.faults, &faults)
+                    || operations(folder.path())? < self.size.operations)
+            {
+                thread::sleep(Duration::from_millis(20));
+            }
+            course.is_over.store(true, Ordering::Relaxed);
+            for lane in lanes {
+                lane.join().unwrap()?;
+            }
+            Ok(())
+        })
+    }
+
+    fn judge(
+        &self,
+        folder: &TempDir,
+        rows: &BTreeMap<u64, Vec<u64>>,
+        losses: &[Loss],
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let terms = Terms {
+            level: self.level,
+            lease: LEASE,
+        };
+        let with_history = keys(folder.path())?;
+        let all: BTreeSet<u64> = with_history
+            .into_iter()
+            .chain(rows.keys().copied())
+            .collect();
+        for key in all {
+            let events = history::read(folder.path(), key)?;
+            let rows = rows.get(&key).map_or(&[][..], Vec::as_slice);
+            let verdict = judge(terms, &events, rows, losses);
+            if !verdict.violations.is_empty() {
+                outcome.show(key, &events, &verdict.violations);
+            }
+            add(&mut outcome.violations, key, verdict.violations);
+            add(&mut outcome.losses, key, verdict.losses);
+            outcome.tally.add(&events, rows.len());
+        }
+        Ok(())
+    }
+}
+
+fn add(to: &mut BTreeMap<Law, Vec<String>>, key: u64, broken: Vec<Broken>) {
+    for Broken { law, why } in broken {
+        to.entry(law).or_default().push(format!("key {key}: {why}"));
+    }
+}
+
+impl Course {
+    /// Whether there were as many faults, and each of `all`.
+    fn had(&self, count: usize, all: &[Fault]) -> bool {
+        let applied = self.applied.lock().unwrap();
+        applied.len() >= count && all.iter().all(|fault| applied.contains(fault))
+    }
+
+    /// Every fault once, in any order, again and again, until it is over.
+    fn lane(
+        &self,
+        faults: &[Fault],
+        mut dice: Rng,
+        suffer: impl Fn(Fault, &mut Rng) -> Result<bool>,
+    ) -> Result<()> {
+        let mut round = Vec::new();
+        while !self.is_over.load(Ordering::Relaxed) {
+            if round.is_empty() {
+                round = faults.to_vec();
+                dice.shuffle(&mut round);
+            }
+            let Some(fault) = round.pop() else { break };
+            let from = now();
+            let took_place = suffer(fault, &mut dice)?;
+            if fault.loses() {
+                let until = now();
+                self.losses.lock().unwrap().push(Loss { from, until });
+            }
+            if took_place {
+                self.applied.lock().unwrap().push(fault);
+            } else {
+                round.insert(0, fault);
+            }
+            fault::pass(&mut dice, self.pause.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    /// The histories of the first keys that broke their promises.
+    fn show(&self, key: u64, events: &[history::Event], broken: &[Broken]) {
+        if self.violations.values().map(Vec::len).sum::<usize>() > 3 {
+            return;
+        }
+        println!("{}, key {key}: {broken:?}", self.title);
+        for event in events {
+            println!("    {}", event.line());
+        }
+    }
+
+    pub(crate) fn line(&self) -> String {
+        let Self {
+            title,
+            operations,
+            tally,
+            took,
+            ..
+        } = self;
+        let all: usize = self.faults.values().sum();
+        let faults: Vec<String> = self
+            .faults
+            .iter()
+            .map(|(fault, count)| format!("{fault} {count}"))
+            .collect();
+        format!(
+            "{title}: {operations} operations on {tally}, {all} faults ({}), {} violations{}, {} losses{}, {} s",
+            faults.join(", "),
+            count(&self.violations),
+            by_law(&self.violations),
+            count(&self.losses),
+            by_law(&self.losses),
+            took.as_secs()
+        )
+    }
+}
+
+fn count(broken: &BTreeMap<Law, Vec<String>>) -> usize {
+    broken.values().map(Vec::len).sum()
+}
+
+fn by_law(broken: &BTreeMap<Law, Vec<String>>) -> String {
+    if broken.is_empty() {
+        return String::new();
+    }
+    let laws: Vec<String> = broken
+        .iter()
+        .map(|(law, keys)| format!("{law:?} {}", keys.len()))
+        .collect();
+    format!(" ({})", laws.join(", "))
+}

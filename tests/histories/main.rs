@@ -1,0 +1,139 @@
+//! Histories under faults: processes call guarded functions on the same keys while their store,
+//! the wire to it and they themselves are broken in every way; a checker judges, key by key, what
+//! all of them saw by what is promised at their level.
+//!
+//! A few thousand operations and tens of faults; where `IDEM_LONG` is set, half a million and more
+//! than a thousand.
+
+mod campaign;
+mod checker;
+mod crew;
+mod fault;
+mod ground;
+mod postgres;
+mod size;
+mod tally;
+
+use std::collections::BTreeMap;
+
+use idem_tests::cluster::Cluster;
+use idem_tests::history::Level;
+use idem_tests::long::{is_long, report};
+use idem_tests::redis::RedisOptions;
+use idem_tests::sentinel::Sentinels;
+
+use crate::campaign::{Campaign, Outcome};
+use crate::ground::{Ground, Kind, OnePostgres, OneRedis};
+use crate::size::{Size, seed};
+use crate::tally::Tally;
+
+fn campaign(what: &'static str, level: Level, percent: u64) -> Campaign {
+    Campaign {
+        what,
+        level,
+        size: Size::part(percent),
+        seed: seed(),
+    }
+}
+
+/// A campaign that lasts until each fault took place at least once.
+fn outcome<G: Ground>(campaign: &Campaign, ground: &G) -> Outcome {
+    let outcome = campaign.run(ground, BTreeMap::new).unwrap();
+    is_told(&outcome, ground);
+    outcome
+}
+
+fn is_told<G: Ground>(outcome: &Outcome, ground: &G) {
+    report("histories.txt", outcome.line());
+    for fault in ground.faults() {
+        assert!(outcome.faults.contains_key(&fault), "no {fault}");
+    }
+    let Tally {
+        attempts, replays, ..
+    } = outcome.tally;
+    assert!(attempts > 0 && replays > 0, "nothing happened");
+}
+
+#[track_caller]
+fn assert_kept(outcome: &Outcome) {
+    assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
+}
+
+// C01, E01, E02, E15, R01, R06, R08, X01
+#[test]
+fn at_hold_on_redis_no_history_breaks_a_promise() {
+    let redis = OneRedis::start(Kind::Durable).unwrap();
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 24), &redis));
+}
+
+// E01, L01
+#[test]
+fn at_rerun_on_redis_a_second_effect_comes_only_after_an_abandoned_attempt() {
+    let redis = OneRedis::start(Kind::Durable).unwrap();
+    assert_kept(&outcome(&campaign("rerun", Level::Rerun, 20), &redis));
+}
+
+// E02, E09
+#[test]
+fn with_recover_on_redis_every_key_ends_with_one_effect_and_its_result() {
+    let redis = OneRedis::start(Kind::Durable).unwrap();
+    assert_kept(&outcome(&campaign("recover", Level::Recover, 20), &redis));
+}
+
+#[test]
+fn at_hold_on_postgres_no_history_breaks_a_promise() {
+    let postgres = OnePostgres::start().unwrap();
+    postgres::lay_out(&postgres);
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 10), &postgres));
+}
+
+// E09
+#[test]
+fn in_transaction_mode_every_effect_is_there_exactly_once() {
+    let postgres = OnePostgres::start().unwrap();
+    postgres::lay_out(&postgres);
+    let campaign = campaign("transaction", Level::Transaction, 16);
+    let outcome = campaign.run(&postgres, || postgres::rows(&postgres));
+    let outcome = outcome.unwrap();
+    is_told(&outcome, &postgres);
+    assert_kept(&outcome);
+}
+
+/// What a store has lost it can not hold; what is left to be judged are keys that were first called
+/// after it, and the promises that need no record.
+#[test]
+fn a_redis_that_comes_back_empty_loses_what_it_had_and_nothing_else() {
+    let redis = OneRedis::start(Kind::Forgetful).unwrap();
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 6), &redis));
+}
+
+#[test]
+fn a_slot_that_moves_takes_the_promises_with_it() {
+    let cluster = Cluster::start(&RedisOptions::new()).unwrap();
+    for node in cluster.nodes() {
+        // A busy machine is no reason for a fail-over, which may lose something.
+        node.cli(&["CONFIG", "SET", "cluster-node-timeout", "60000"])
+            .unwrap();
+    }
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 3), &cluster));
+}
+
+#[test]
+fn a_fail_over_loses_what_the_replica_had_not_and_nothing_else() {
+    if is_long() {
+        let sentinels = Sentinels::start(&RedisOptions::new()).unwrap();
+        assert_kept(&outcome(&campaign("hold", Level::Hold, 2), &sentinels));
+    }
+}
+
+/// A checker that can not fail proves nothing. It is judged by the weakest level; what it does wrong
+/// takes two to meet at a bad moment, so it has a few chances.
+#[test]
+fn the_protocol_of_the_textbooks_is_caught() {
+    let is_caught = (0..5).any(|_| {
+        let redis = OneRedis::start(Kind::OfTheTextbook).unwrap();
+        let outcome = outcome(&campaign("textbook", Level::Rerun, 1), &redis);
+        !outcome.violations.is_empty()
+    });
+    assert!(is_caught);
+}

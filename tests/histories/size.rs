@@ -1,0 +1,62 @@
+//! How much there is of a campaign.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use idem_tests::long::is_long;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Size {
+    pub(crate) operations: u64,
+    pub(crate) faults: usize,
+    pub(crate) workers: usize,
+    /// Of each worker.
+    pub(crate) clients: usize,
+    /// The longest rest of a client between two calls.
+    pub(crate) rest: Duration,
+    /// Milliseconds between two faults.
+    pub(crate) pause: Range<u64>,
+}
+
+/// All campaigns together, where there is time.
+const LONG: u64 = 540_000;
+
+impl Size {
+    /// A part of all, in percent: where there is time, of the long run, or of as many operations
+    /// as `IDEM_OPERATIONS` says.
+    pub(crate) fn part(percent: u64) -> Self {
+        let all = number("IDEM_OPERATIONS");
+        if let Some(all) = all.or(is_long().then_some(LONG)) {
+            let operations = all * percent / 100;
+            return Self {
+                operations,
+                // So that there are 1,200 to a long run.
+                faults: usize::try_from(operations / 450)
+                    .unwrap_or(usize::MAX)
+                    .max(13),
+                workers: 4,
+                clients: 8,
+                rest: Duration::from_millis(30),
+                pause: 200..1_000,
+            };
+        }
+        Self {
+            operations: 600,
+            faults: 14,
+            workers: 4,
+            clients: 4,
+            rest: Duration::from_millis(30),
+            pause: 50..300,
+        }
+    }
+}
+
+/// The seed of a run: that of `IDEM_SEED`, or any.
+pub(crate) fn seed() -> u64 {
+    number("IDEM_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap())
+}

@@ -1,0 +1,91 @@
+//! What there was to be judged: a history in which nothing happens keeps every promise.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use idem_tests::history::{Answer, Event, Finding, What};
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) keys: usize,
+    pub(crate) attempts: usize,
+    pub(crate) replays: usize,
+    unconfirmed: usize,
+    /// Calls whose process died.
+    unanswered: usize,
+    /// Lookups that found an effect, and those that found none.
+    found: [usize; 2],
+    /// Keys whose outcome nobody knows.
+    held: usize,
+    /// Keys with more than one effect.
+    repeated: usize,
+    /// What callers were told instead of a result, by code.
+    refused: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    /// Adds what the calls on one key have seen.
+    pub(crate) fn add(&mut self, events: &[Event], rows: usize) {
+        let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
+        let returned = count(|event| matches!(event.what, What::Returned(_)));
+        self.keys += 1;
+        self.attempts += count(|event| matches!(event.what, What::Begun { .. }));
+        self.replays += count(is_replay);
+        self.unconfirmed += count(is_unconfirmed);
+        self.unanswered += count(|event| event.what == What::Invoked) - returned;
+        for event in events {
+            match &event.what {
+                What::Found { finding, .. } => {
+                    self.found[usize::from(*finding == Finding::NotDone)] += 1;
+                }
+                What::Returned(Answer::Refused(code)) => {
+                    *self.refused.entry(code.clone()).or_insert(0) += 1;
+                }
+                _ => {}
+            }
+        }
+        self.held += usize::from(events.last().is_some_and(is_held));
+        let effects = rows + count(|event| event.what == What::Happened);
+        self.repeated += usize::from(effects > 1);
+    }
+}
+
+fn is_replay(event: &Event) -> bool {
+    matches!(event.what, What::Returned(Answer::Ok { value, .. }) if value != event.call)
+}
+
+fn is_unconfirmed(event: &Event) -> bool {
+    let What::Returned(Answer::Ok { confirmed, .. }) = event.what else {
+        return false;
+    };
+    !confirmed
+}
+
+fn is_held(event: &Event) -> bool {
+    matches!(&event.what, What::Returned(Answer::Refused(code)) if code == "outcome_unknown")
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [done, nothing] = self.found;
+        let refused = self
+            .refused
+            .iter()
+            .map(|(code, count)| format!("{code} {count}"));
+        let refused: Vec<String> = refused.collect();
+        write!(
+            out,
+            "{} keys ({} attempts, {} replays, {} results unconfirmed, refused: {}; {} calls \
+             died; lookups found {done} effects and {nothing} times none; {} keys held at last, {} with more \
+             than one effect)",
+            self.keys,
+            self.attempts,
+            self.replays,
+            self.unconfirmed,
+            refused.join(", "),
+            self.unanswered,
+            self.held,
+            self.repeated
+        )
+    }
+}

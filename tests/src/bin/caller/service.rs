@@ -1,0 +1,134 @@
+//! What is called, and on which store.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use idem_core::store::redis::RedisBuilder;
+use idem_core::store::{PostgresStore, Store};
+use idem_core::{Idempotency, Policy, RedisStore};
+use idem_tests::history::What;
+use idem_tests::sentinel::MASTER;
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use crate::body::{Call, Failed};
+use crate::functions;
+use crate::textbook::Textbook;
+
+/// The shortest that is allowed.
+pub(crate) const LEASE: Duration = Duration::from_secs(1);
+/// How long a store call may take.
+const LIMIT: Duration = Duration::from_millis(500);
+/// How long a call waits for another one, if it does.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// A function, and what guards it.
+#[derive(Clone)]
+pub(crate) enum Service {
+    Hold(Engines),
+    Recover(Engines),
+    Rerun(Engines),
+    Transaction(Engines, PgPool),
+    Textbook(Textbook),
+}
+
+/// The same store for callers who are told of a live attempt, and for those who wait for it.
+#[derive(Clone)]
+pub(crate) struct Engines {
+    told: Idempotency,
+    waiting: Idempotency,
+}
+
+impl Service {
+    /// Connects when something is called.
+    pub(crate) fn open(what: &str, url: &str) -> Result<Self> {
+        Ok(match what {
+            "hold" => Self::Hold(Engines::open(url)?),
+            "recover" => Self::Recover(Engines::open(url)?),
+            "rerun" => Self::Rerun(Engines::open(url)?),
+            "transaction" => Self::Transaction(Engines::open(url)?, pool(url)?),
+            "textbook" => Self::Textbook(Textbook::open(url)?),
+            _ => bail!("nothing is called {what:?}"),
+        })
+    }
+
+    pub(crate) async fn call(&self, call: &Call) -> Result<u64, Failed> {
+        match self {
+            Self::Hold(engines) => functions::hold(engines.of(call), call).await,
+            Self::Recover(engines) => functions::recover(engines.of(call), call).await,
+            Self::Rerun(engines) => functions::rerun(engines.of(call), call).await,
+            Self::Transaction(engines, pool) => {
+                let mut tx = pool.begin().await?;
+                let value = functions::transfer(engines.of(call), &mut tx, call).await?;
+                call.note(What::Committing);
+                tx.commit().await?;
+                Ok(value)
+            }
+            Self::Textbook(textbook) => textbook.call(call).await,
+        }
+    }
+
+    /// Whether an answer can be that the outcome is unknown.
+    pub(crate) fn may_hold(&self) -> bool {
+        matches!(self, Self::Hold(_))
+    }
+
+    /// Waits until what calls left behind is settled.
+    pub(crate) async fn drain(&self) {
+        const LONG: Duration = Duration::from_secs(10);
+        match self {
+            Self::Hold(engines)
+            | Self::Recover(engines)
+            | Self::Rerun(engines)
+            | Self::Transaction(engines, _) => {
+                engines.told.drain(LONG).await;
+                engines.waiting.drain(LONG).await;
+            }
+            Self::Textbook(_) => {}
+        }
+    }
+}
+
+impl Engines {
+    fn open(url: &str) -> Result<Self> {
+        if url.starts_with("postgres:") {
+            return Self::on(&PostgresStore::new(pool(url)?));
+        }
+        let builder = match url.split_once(':') {
+            Some(("cluster", nodes)) => RedisBuilder::cluster(nodes.split(',')),
+            Some(("sentinel", watchers)) => RedisBuilder::sentinel(MASTER, watchers.split(',')),
+            _ => RedisBuilder::server(url),
+        };
+        let store: RedisStore = builder.limit(LIMIT).build()?;
+        Self::on(&store)
+    }
+
+    fn on(store: &(impl Store + Clone)) -> Result<Self> {
+        let policy = Policy::new().lease(LEASE).wait(WAIT);
+        let engine = |policy| {
+            Idempotency::builder(store.clone())
+                .limit(LIMIT)
+                .defaults(policy)
+                .build()
+        };
+        Ok(Self {
+            told: engine(policy)?,
+            waiting: engine(policy.wait_in_progress())?,
+        })
+    }
+
+    fn of(&self, call: &Call) -> &Idempotency {
+        if call.plan.waits {
+            &self.waiting
+        } else {
+            &self.told
+        }
+    }
+}
+
+fn pool(url: &str) -> Result<PgPool> {
+    let options = PgConnectOptions::from_str(url)?;
+    let pool = PgPoolOptions::new().max_connections(6);
+    Ok(pool.acquire_timeout(WAIT).connect_lazy_with(options))
+}

@@ -1,0 +1,14 @@
+//! What processes saw of one key, written down by all of them in one order, and whether it keeps
+//! the promises: the binary `caller` writes such histories, the suite `histories` judges them.
+
+mod event;
+mod journal;
+mod judge;
+mod known;
+mod laws;
+
+pub use event::{Answer, End, Event, Finding, What};
+pub use journal::{
+    CALLS_PER_WORKER, Journal, OPERATIONS_PER_KEY, SWEEPER, keys, now, operations, read,
+};
+pub use judge::{Broken, Law, Level, Loss, Terms, Verdict, judge};

@@ -1,0 +1,140 @@
+//! Whether the history of a key keeps the promises of its level.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::event::Event;
+use super::known::{Point, calls};
+use super::laws::{self, History};
+
+/// What is claimed of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// `on_abandoned = "hold"`; the claim is the checkpoint.
+    Hold,
+    /// Hold, with a checkpoint of the body, and `recover`.
+    Recover,
+    /// `on_abandoned = "rerun"`.
+    Rerun,
+    /// `tx = …`.
+    Transaction,
+}
+
+/// What a history is judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// What was claimed.
+    pub level: Level,
+    /// The lease of an attempt.
+    pub lease: Duration,
+}
+
+/// One promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// All callers get one result, but for one that was given unconfirmed at rerun.
+    OneResult,
+    /// A result that somebody got is that of an effect that happened before.
+    ResultHasEffect,
+    /// The effect happens once; not at rerun.
+    OneEffect,
+    /// One attempt passes its checkpoint, unless those before said, or were found to have done,
+    /// nothing; at hold.
+    OnePasses,
+    /// A body begins only after those before it ended, or after the lease of their attempts; never
+    /// after a success that the store has.
+    OneLives,
+    /// One call has one attempt.
+    OneBody,
+    /// Of two attempts, the one that was asked for after the other had begun has the higher fence;
+    /// no fence is given twice.
+    FencesGrow,
+    /// Nobody gets a result before the one who made it was done.
+    ResultAfterCommit,
+    /// Who asks after a success gets it, or cannot reach the store.
+    SuccessStays,
+    /// When the faults are over, the key has an answer.
+    Answered,
+}
+
+impl Law {
+    /// Whether a store that lost its records may break it.
+    fn falls_with_the_store(self) -> bool {
+        !matches!(
+            self,
+            Self::ResultHasEffect
+                | Self::OneBody
+                | Self::FencesGrow
+                | Self::ResultAfterCommit
+                | Self::Answered
+        )
+    }
+}
+
+/// A law that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub law: Law,
+    /// By whom.
+    pub why: String,
+}
+
+/// A time in which a store lost records, in microseconds of the monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Loss {
+    /// Before it.
+    pub from: u64,
+    /// After it.
+    pub until: u64,
+}
+
+/// What came of judging a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Promises that were broken.
+    pub violations: Vec<Broken>,
+    /// Promises that ended with the records of the store.
+    pub losses: Vec<Broken>,
+}
+
+/// Judges the history of a key. In transaction mode `rows` are the effects that the database has,
+/// by the call that had them; elsewhere they stand in the history.
+#[must_use]
+pub fn judge(terms: Terms, events: &[Event], rows: &[u64], losses: &[Loss]) -> Verdict {
+    let mut calls = calls(events);
+    // What is committed is there as one; when it came about is not known.
+    let always = Point { place: 0, at: 0 };
+    let mut unknown = BTreeMap::new();
+    for row in rows {
+        match calls.iter_mut().find(|call| call.number == *row) {
+            Some(call) => call.effects.push(always),
+            None => *unknown.entry(*row).or_insert(0) += 1,
+        }
+    }
+    let history = History {
+        terms,
+        calls: &calls,
+        foreign: unknown.keys().copied().collect(),
+    };
+    let is_exposed = is_exposed(events, losses);
+    let mut verdict = Verdict::default();
+    for broken in laws::broken(&history) {
+        if is_exposed && broken.law.falls_with_the_store() {
+            verdict.losses.push(broken);
+        } else {
+            verdict.violations.push(broken);
+        }
+    }
+    verdict
+}
+
+/// Whether the store lost records while the key had one, or could have.
+fn is_exposed(events: &[Event], losses: &[Loss]) -> bool {
+    let (Some(first), Some(last)) = (events.first(), events.last()) else {
+        return false;
+    };
+    losses
+        .iter()
+        .any(|loss| first.at <= loss.until && loss.from <= last.at)
+}
