@@ -65,9 +65,8 @@ async fn fifty_tasks_are_never_two_at_once_over_redis() {
     are_never_two_at_once(50, &idem).await;
 }
 
-/// Fewer of them: without a push, each release is found only by the next look.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_tasks_are_never_two_at_once_over_sqlite() {
+async fn fifty_tasks_are_never_two_at_once_over_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let options = SqliteConnectOptions::new()
         .filename(folder.path().join("records.db"))
@@ -78,7 +77,7 @@ async fn ten_tasks_are_never_two_at_once_over_sqlite() {
     let store = SqliteStore::new(pool.connect_with(options).await.unwrap());
     store.migrate().await.unwrap();
     let idem = Idempotency::builder(store).limit(Duration::from_secs(20));
-    are_never_two_at_once(10, &idem.build().unwrap()).await;
+    are_never_two_at_once(50, &idem.build().unwrap()).await;
 }
 
 #[tokio::test]

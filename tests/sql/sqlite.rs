@@ -84,6 +84,10 @@ impl Harness for InAFile {
             .unwrap();
         left(end, store.now().await.unwrap())
     }
+
+    fn pushes(&self) -> bool {
+        true
+    }
 }
 
 idem_core::conformance_tests!(InAFile::new());

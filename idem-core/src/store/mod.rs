@@ -148,6 +148,7 @@ pub mod redis;
 mod shared;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub mod sql;
+mod watchers;
 
 pub(crate) use erased::ErasedStore;
 pub use key::StoreKey;

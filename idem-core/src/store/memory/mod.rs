@@ -6,7 +6,6 @@
 mod clock;
 mod records;
 mod scan;
-mod watchers;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::records::Records;
 use self::scan::Place;
-use self::watchers::Watchers;
+use super::watchers::{MayEnd, Watchers};
 use super::{Answer, Answered, Page, Scan, Store, StoreKey, Watch};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{
@@ -226,8 +225,11 @@ impl<C: Clock> MemoryStore<C> {
         true
     }
 
-    fn report(&self, key: &StoreKey) {
-        self.shard(&key.text).watchers.report(&key.text);
+    /// Wakes those who wait for the end that `answer` may tell of.
+    fn told<R: MayEnd>(&self, key: &StoreKey, answer: Answer<R>) -> Answer<R> {
+        let watchers = &self.shard(&key.text).watchers;
+        watchers.hear(&key.text, &answer.reply);
+        answer
     }
 
     fn full(&self) -> StoreError {
@@ -249,11 +251,10 @@ impl<C: Clock> Store for MemoryStore<C> {
     }
 
     async fn settle(&self, key: &StoreKey, op: &Settle) -> Answered<SettleReply> {
-        let answer = self.write(key, |slot, now| record::settle(slot, op, now));
-        if matches!(answer.reply, SettleReply::Settled | SettleReply::Adopted) {
-            self.report(key);
-        }
-        Ok(answer)
+        Ok(self.told(
+            key,
+            self.write(key, |slot, now| record::settle(slot, op, now)),
+        ))
     }
 
     async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
@@ -262,26 +263,21 @@ impl<C: Clock> Store for MemoryStore<C> {
 
     async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
         let answer = self.admit(key, |slot, now| record::refuse(slot, *op, now))?;
-        if answer.reply == RefuseReply::Refused {
-            self.report(key);
-        }
-        Ok(answer)
+        Ok(self.told(key, answer))
     }
 
     async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
-        let answer = self.write(key, |slot, now| record::forget(slot, *op, now));
-        if answer.reply == OperatorReply::Done {
-            self.report(key);
-        }
-        Ok(answer)
+        Ok(self.told(
+            key,
+            self.write(key, |slot, now| record::forget(slot, *op, now)),
+        ))
     }
 
     async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
-        let answer = self.write(key, |slot, now| record::resolve(slot, op, now));
-        if answer.reply == OperatorReply::Done {
-            self.report(key);
-        }
-        Ok(answer)
+        Ok(self.told(
+            key,
+            self.write(key, |slot, now| record::resolve(slot, op, now)),
+        ))
     }
 
     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {

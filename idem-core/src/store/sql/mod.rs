@@ -63,7 +63,7 @@ use std::time::Duration;
 
 pub(crate) use self::dialect::Classes;
 use self::records::Records;
-use super::{Answered, Finding, Page, Scan, Store, StoreKey};
+use super::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use crate::error::StoreError;
 use crate::record::{
     self, Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
@@ -85,7 +85,9 @@ macro_rules! sql_store {
         /// transaction is rolled back and no other call is disturbed.
         ///
         /// # Concurrent calls on the same key
-        /// Each waits for the one before to commit.
+        /// Each waits for the one before to commit. Those who wait for an attempt of this process,
+        /// through this store or a clone, are woken when it ends; an end in another process, or by
+        /// the commit of somebody's transaction, is found by looking, at least once a second.
         #[derive(Clone)]
         pub struct $name {
             records: Records<$database>,
@@ -154,7 +156,7 @@ macro_rules! sql_store {
 
             async fn settle(&self, key: &StoreKey, op: &Settle) -> Answered<SettleReply> {
                 let verb = |slot, now| record::settle(slot, op, now);
-                self.records.write(key, verb).await
+                self.records.end(key, verb).await
             }
 
             async fn issue(&self, key: &StoreKey, op: &Issue) -> Answered<IssueReply> {
@@ -164,17 +166,17 @@ macro_rules! sql_store {
 
             async fn refuse(&self, key: &StoreKey, op: &Refuse) -> Answered<RefuseReply> {
                 let verb = |slot, now| record::refuse(slot, *op, now);
-                self.records.write(key, verb).await
+                self.records.end(key, verb).await
             }
 
             async fn forget(&self, key: &StoreKey, op: &Forget) -> Answered<OperatorReply> {
                 let verb = |slot, now| record::forget(slot, *op, now);
-                self.records.write(key, verb).await
+                self.records.end(key, verb).await
             }
 
             async fn resolve(&self, key: &StoreKey, op: &Resolve) -> Answered<OperatorReply> {
                 let verb = |slot, now| record::resolve(slot, op, now);
-                self.records.write(key, verb).await
+                self.records.end(key, verb).await
             }
 
             async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
@@ -187,6 +189,10 @@ macro_rules! sql_store {
 
             async fn now(&self) -> Result<StoreTime, StoreError> {
                 self.records.now().await
+            }
+
+            async fn watch(&self, key: &StoreKey) -> Result<Watch, StoreError> {
+                Ok(self.records.watch(key))
             }
 
             async fn check(&self) -> Result<Vec<Finding>, StoreError> {

@@ -15,13 +15,15 @@ use super::span::{self, Span};
 use crate::driver::moment_in;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{Slot, StoreTime};
-use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey};
+use crate::store::watchers::{MayEnd, Watchers};
+use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey, Watch};
 
 /// The records of one table.
 pub(super) struct Records<D: Dialect> {
     pools: Arc<Pools<D>>,
     limit: Duration,
     writers: Arc<Semaphore>,
+    watchers: Arc<Watchers>,
 }
 
 // Not derived: that would ask for a database that can be cloned.
@@ -31,6 +33,7 @@ impl<D: Dialect> Clone for Records<D> {
             pools: Arc::clone(&self.pools),
             limit: self.limit,
             writers: Arc::clone(&self.writers),
+            watchers: Arc::clone(&self.watchers),
         }
     }
 }
@@ -41,6 +44,7 @@ impl<D: Dialect> Records<D> {
             pools: Arc::new(Pools::new(pool)),
             limit,
             writers: Arc::new(Semaphore::new(D::WRITERS)),
+            watchers: Arc::default(),
         }
     }
 
@@ -60,6 +64,21 @@ impl<D: Dialect> Records<D> {
     ) -> Answered<R> {
         let at = Address::of(key);
         self.within_limit(|| self.write_once(&at, &verb)).await
+    }
+
+    /// The same, and wakes those in this process who wait for the end that it may be.
+    pub(super) async fn end<R: MayEnd>(
+        &self,
+        key: &StoreKey,
+        verb: impl Fn(Slot, StoreTime) -> (Slot, R) + Sync,
+    ) -> Answered<R> {
+        let answer = self.write(key, verb).await?;
+        self.watchers.hear(&key.text, &answer.reply);
+        Ok(answer)
+    }
+
+    pub(super) fn watch(&self, key: &StoreKey) -> Watch {
+        self.watchers.subscribe(&key.text)
     }
 
     /// `None` if the row was changed by somebody who did not wait for its lock.

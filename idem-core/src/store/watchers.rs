@@ -1,14 +1,37 @@
-//! Who wants to hear of the ends of attempts, by key.
+//! Who in this process wants to hear of the ends of attempts, by key.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::lock;
-use crate::store::Watch;
+use super::Watch;
+use crate::record::{OperatorReply, RefuseReply, SettleReply};
 
-/// Subscriptions of one shard.
+/// A reply that may say that the attempt at its key has ended.
+pub(super) trait MayEnd {
+    fn is_an_end(&self) -> bool;
+}
+
+impl MayEnd for SettleReply {
+    fn is_an_end(&self) -> bool {
+        matches!(self, Self::Settled | Self::Adopted)
+    }
+}
+
+impl MayEnd for RefuseReply {
+    fn is_an_end(&self) -> bool {
+        *self == Self::Refused
+    }
+}
+
+impl MayEnd for OperatorReply {
+    fn is_an_end(&self) -> bool {
+        *self == Self::Done
+    }
+}
+
+/// Subscriptions.
 #[derive(Default)]
 pub(super) struct Watchers {
     channels: Mutex<Channels>,
@@ -26,7 +49,7 @@ impl Watchers {
     const SMALLEST_SWEEP: usize = 16;
 
     pub(super) fn subscribe(&self, key: &Arc<str>) -> Watch {
-        let mut channels = lock(&self.channels);
+        let mut channels = self.channels();
         if let Some(channel) = channels.by_key.get(key) {
             return Watch::new(channel.subscribe());
         }
@@ -41,10 +64,16 @@ impl Watchers {
         Watch::new(changes)
     }
 
-    /// Wakes everybody who listens at `key`.
-    pub(super) fn report(&self, key: &str) {
+    /// Wakes everybody who listens at `key`, if `reply` says that its attempt has ended.
+    pub(super) fn hear(&self, key: &str, reply: &impl MayEnd) {
+        if reply.is_an_end() {
+            self.report(key);
+        }
+    }
+
+    fn report(&self, key: &str) {
         let channel = {
-            let mut channels = lock(&self.channels);
+            let mut channels = self.channels();
             match channels.by_key.get(key) {
                 Some(channel) if channel.receiver_count() > 0 => channel.clone(),
                 Some(_) => {
@@ -58,8 +87,13 @@ impl Watchers {
         channel.send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// A panic can not leave them half changed: nothing is called out to under the lock.
+    fn channels(&self) -> MutexGuard<'_, Channels> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        lock(&self.channels).by_key.len()
+        self.channels().by_key.len()
     }
 }
