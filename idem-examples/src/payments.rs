@@ -81,6 +81,26 @@ pub async fn note<DB: Dialect>(
         .map(drop)
 }
 
+/// Whether the charge that `note` is about was given back, as far as we were told.
+///
+/// # Errors
+/// What the database says.
+pub async fn was_refunded<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
+    note: &Notification,
+) -> sqlx::Result<bool> {
+    let refund: Option<Payment> = sql::<DB>(
+        "SELECT charge_no, kind, amount_cents FROM payments
+         WHERE order_no = ? AND charge_no = ? AND kind = ?",
+    )
+    .bind(note.order_no.clone())
+    .bind(note.charge_no)
+    .bind(Kind::Refunded.name().to_owned())
+    .fetch_optional(tx)
+    .await?;
+    Ok(refund.is_some())
+}
+
 /// What was noted for an order, oldest first.
 ///
 /// # Errors

@@ -32,8 +32,8 @@ pub enum CallbackError {
     /// A refund that overtook its payment, say.
     #[error("this can not happen to an order that is {0:?}")]
     NotNow(Status),
-    /// Another charge has paid the order. Told of a payment: somebody has to give one of them back;
-    /// told of a refund: the order keeps the other one.
+    /// Another charge has paid the order: somebody has to give one of them back. Once the provider
+    /// has told of that, this payment is taken, too.
     #[error("another charge has paid the order")]
     AnotherCharge,
     /// The order's state could not be changed.
@@ -98,18 +98,20 @@ pub async fn apply<DB: Dialect>(
     let (order_no, charge_no) = (&note.order_no, note.charge_no);
     let answer = match note.kind {
         Kind::Paid => orders::pay(tx, order_no, charge_no, None).await?,
-        Kind::Refunded => {
-            match order.charge_no {
-                Some(paid_by) if paid_by == charge_no => {}
-                Some(_) => return Err(CallbackError::AnotherCharge),
-                None => return Err(CallbackError::NotNow(order.status)),
+        Kind::Refunded => match order.charge_no {
+            Some(paid_by) if paid_by == charge_no => {
+                let cause = format!("refund of charge {charge_no}");
+                orders::change(tx, order_no, Status::Refunded, &cause, None).await?
             }
-            let cause = format!("refund of charge {charge_no}");
-            orders::change(tx, order_no, Status::Refunded, &cause, None).await?
-        }
+            // Of a charge too many: the order keeps the one that paid it.
+            Some(_) => return Ok(payments::note(tx, note).await?),
+            None => return Err(CallbackError::NotNow(order.status)),
+        },
     };
     match answer {
         Answer::Applied { .. } | Answer::AlreadyThere { .. } => {}
+        // A charge too many that was given back: with this line the books are even.
+        _ if note.kind == Kind::Paid && payments::was_refunded(tx, note).await? => {}
         Answer::Illegal { current, .. } => return Err(CallbackError::NotNow(current)),
         Answer::NotFound => return Err(CallbackError::NoSuchOrder),
         Answer::Conflict { .. } => return Err(CallbackError::AnotherCharge),

@@ -13,6 +13,7 @@ fn every_scene(service: &Service) -> Result<()> {
     forms::takes_a_token_once(service)?;
     duplicates::charges_once(service, 3)?;
     callbacks::notes_each_event_once(service)?;
+    callbacks::even_books(service)?;
     flash_sale::sells_what_there_is(service)?;
     flash_sale::sells_what_there_is_in_turn(service)?;
     flash_sale::sells_one_to_one_request(service)
