@@ -2,6 +2,7 @@
 
 mod broken_off;
 mod crashes;
+mod database;
 mod duplicates;
 mod nats;
 mod outage;

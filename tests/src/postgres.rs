@@ -70,13 +70,19 @@ impl PostgresServer {
         self.run()
     }
 
+    /// Starts it on the same port with what its disk holds.
+    pub fn start_again(&self) -> Result<()> {
+        self.run()
+    }
+
     /// The process id of the postmaster, or None when it was stopped.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.process().as_ref().map(Process::id)
     }
 
-    fn stop(&self) -> Result<()> {
+    /// Stops it as a crash would, until it is started [again](Self::start_again).
+    pub fn stop(&self) -> Result<()> {
         if let Some(mut process) = self.process().take() {
             process.quit(STOP)?;
         }

@@ -9,7 +9,7 @@ use idem_core::consumer::{Consumer, Meaning};
 use idem_core::idempotent;
 use idem_core::states::Answer;
 use serde::{Deserialize, Serialize};
-use sqlx::Transaction;
+use sqlx::{Pool, Transaction};
 
 use crate::database::Dialect;
 use crate::orders::{self, ChangeError, Status};
@@ -57,16 +57,23 @@ pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, until: impl Future<O
     let consumer = Arc::new(Consumer::new(meaning));
     let handler = move |message: Message| {
         let shop = shop.clone();
-        async move { handle(&shop, &message.payload).await }
+        async move { handle(&shop.pool, &message.payload).await }
     };
     Rabbit::new(url, QUEUE)
         .listen(consumer, handler, until)
         .await;
 }
 
-async fn handle<DB: Dialect>(shop: &Shop<DB>, payload: &[u8]) -> Result<(), ShipError> {
+/// Does what one message says.
+///
+/// # Errors
+/// See [`ShipError`]. Nothing was written then, unless the commit itself was not answered.
+///
+/// # Concurrent calls on the same key
+/// As for [`ship`].
+pub async fn handle<DB: Dialect>(pool: &Pool<DB>, payload: &[u8]) -> Result<(), ShipError> {
     let shipment: Shipment = serde_json::from_slice(payload)?;
-    let mut tx = DB::begin(&shop.pool).await?;
+    let mut tx = DB::begin(pool).await?;
     ship(&mut tx, &shipment).await?;
     tx.commit().await?;
     Ok(())
@@ -97,7 +104,8 @@ pub async fn ship<DB: Dialect>(
 }
 
 /// What an error asks to be done with its message.
-fn meaning(error: &ShipError) -> Meaning<'_> {
+#[must_use]
+pub fn meaning(error: &ShipError) -> Meaning<'_> {
     match error {
         ShipError::Guard(refusal) => Meaning::Refusal(refusal),
         ShipError::Unreadable(_) => Meaning::Unreadable,
