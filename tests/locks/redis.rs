@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use idem_core::store::redis::RedisBuilder;
 use idem_core::{Idempotency, Key, RedisStore};
@@ -75,7 +75,7 @@ async fn a_renewed_lock_outlives_its_lease_and_a_waiter_is_woken_by_its_release(
     let request = idem.lock(Key::new("test", "A").unwrap()).lease(LEASE);
     let first = request.clone().acquire().await.unwrap();
     let waiting = tokio::spawn(request.clone().wait(LEASE * 10).acquire());
-    let (begin, fence) = (std::time::Instant::now(), first.fence());
+    let (begin, fence) = (Instant::now(), first.fence());
     while begin.elapsed() < LEASE * 3 / 2 {
         tokio::time::sleep(LEASE / 10).await;
         assert!(!first.is_lost() && !waiting.is_finished());
@@ -101,4 +101,35 @@ async fn the_lock_of_a_client_that_vanished_is_taken_over_with_a_higher_fence() 
     let next = request.acquire().await.unwrap();
     assert!(next.is_takeover() && next.fence() > first.fence());
     assert!(first.is_lost(), "told before the next one came");
+}
+
+/// For all of them together the process looks once a second, should a push be lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_waiters_send_two_scripts_each_and_then_wait_for_the_push() {
+    const WAITERS: u64 = 50;
+    let server = RedisServer::start(RedisOptions::new()).unwrap();
+    let idem = Idempotency::redis(&server.url()).await.unwrap();
+    // So long that it is not renewed meanwhile.
+    let request = idem.lock(Key::new("test", "A").unwrap()).lease(LEASE * 60);
+    let first = request.clone().acquire().await.unwrap();
+    let before = scripts(&server);
+    let mut waiting = JoinSet::new();
+    for _ in 0..WAITERS {
+        let request = request.clone().wait(LEASE * 60);
+        waiting.spawn(async move { request.acquire().await.unwrap().release().await.unwrap() });
+    }
+    // One before the subscription and one behind it.
+    let asked = before + 2 * WAITERS;
+    until("all have asked twice", LEASE * 20, || {
+        let scripts = scripts(&server);
+        need(scripts >= asked, scripts)
+    })
+    .unwrap();
+    let begin = Instant::now();
+    tokio::time::sleep(LEASE * 5 / 2).await;
+    let looks = scripts(&server) - asked;
+    assert!(looks <= begin.elapsed().as_secs() + 1, "{looks} looks");
+    first.release().await.unwrap();
+    waiting.join_all().await;
+    assert_eq!(server.calls("subscribe").unwrap(), 1);
 }
