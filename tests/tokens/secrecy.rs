@@ -6,9 +6,10 @@ use idem_core::store::Store;
 use idem_core::{Error, Policy, Token};
 use idem_tests::body::{Bodies, Held};
 use idem_tests::resp::{Reply, ask};
-use sqlx::mysql::MySqlRow;
-use sqlx::postgres::PgRow;
-use sqlx::{Connection, MySqlConnection, PgConnection, Row};
+use sqlx::{
+    ColumnIndex, Connection, Database, Decode, Executor, IntoArguments, MySqlConnection,
+    PgConnection, Row,
+};
 
 use crate::rig::{self, ALICE, Rig};
 
@@ -44,6 +45,27 @@ fn assert_holds_no_secret(bytes: &[u8], tokens: &[Token]) {
     for part in [ALICE, "alice", "shop.example"] {
         assert!(!holds(part), "{part}");
     }
+}
+
+/// How many rows the table has, and every byte of them.
+async fn rows<C: Connection>(url: &str) -> (usize, Vec<u8>)
+where
+    for<'c> &'c mut C: Executor<'c, Database = C::Database>,
+    for<'r> &'r [u8]: Decode<'r, C::Database>,
+    <C::Database as Database>::Arguments: IntoArguments<C::Database>,
+    usize: ColumnIndex<<C::Database as Database>::Row>,
+{
+    let mut connection = C::connect(url).await.unwrap();
+    let all = sqlx::query("SELECT * FROM idempotent_record");
+    let rows = all.fetch_all(&mut connection).await.unwrap();
+    let mut bytes = Vec::new();
+    for row in &rows {
+        for column in 0..row.len() {
+            let value: Option<&[u8]> = row.try_get_unchecked(column).unwrap();
+            bytes.extend_from_slice(value.unwrap_or_default());
+        }
+    }
+    (rows.len(), bytes)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,17 +111,8 @@ async fn postgres_holds_only_hashes() {
     let rig = rig::postgres().await;
     let held = Held::new();
     let tokens = tokens_in_every_status(&rig, &held).await;
-    let mut connection = PgConnection::connect(&rig::postgres_url()).await.unwrap();
-    let rows = sqlx::query("SELECT * FROM idempotent_record");
-    let rows: Vec<PgRow> = rows.fetch_all(&mut connection).await.unwrap();
-    assert!(rows.len() >= tokens.len());
-    let mut bytes = Vec::new();
-    for row in &rows {
-        for column in 0..row.len() {
-            let value: Option<&[u8]> = row.try_get_unchecked(column).unwrap();
-            bytes.extend_from_slice(value.unwrap_or_default());
-        }
-    }
+    let (count, bytes) = rows::<PgConnection>(&rig::postgres_url()).await;
+    assert!(count >= tokens.len());
     assert_holds_no_secret(&bytes, &tokens);
     held.release();
 }
@@ -109,17 +122,8 @@ async fn mariadb_holds_only_hashes() {
     let rig = rig::mariadb().await;
     let held = Held::new();
     let tokens = tokens_in_every_status(&rig, &held).await;
-    let mut connection = MySqlConnection::connect(&rig::mariadb_url()).await.unwrap();
-    let rows = sqlx::query("SELECT * FROM idempotent_record");
-    let rows: Vec<MySqlRow> = rows.fetch_all(&mut connection).await.unwrap();
-    assert!(rows.len() >= tokens.len());
-    let mut bytes = Vec::new();
-    for row in &rows {
-        for column in 0..row.len() {
-            let value: Option<&[u8]> = row.try_get_unchecked(column).unwrap();
-            bytes.extend_from_slice(value.unwrap_or_default());
-        }
-    }
+    let (count, bytes) = rows::<MySqlConnection>(&rig::mariadb_url()).await;
+    assert!(count >= tokens.len());
     assert_holds_no_secret(&bytes, &tokens);
     held.release();
 }

@@ -1,0 +1,163 @@
+//! The tables that a transition writes to: ids, names, and what stands in them.
+
+use super::*;
+
+// CASES N16
+pub(crate) async fn ids_that_collations_confuse_are_apart<DB: Bed>(fresh: Fresh<DB>) {
+    let table = "CREATE TABLE papers (id TEXT_KEY NOT NULL PRIMARY KEY, \
+                 status INTEGER NOT NULL, version BIGINT NOT NULL)";
+    let papers = Transition::<Order>::on("papers").log("paper_event");
+    papers.migrate(&fresh.pool).await.unwrap();
+    DB::execute(&fresh.pool, &table.replace("TEXT_KEY", DB::TEXT))
+        .await
+        .unwrap();
+    let insert = "INSERT INTO papers VALUES ('Ordér-A', 1, 1)";
+    DB::execute(&fresh.pool, insert).await.unwrap();
+    let events = ["Pay-é", "pay-é", "Pay-e", "Pay-é ", "Pay-e\u{301}"];
+    for (number, event) in (0..).zip(events) {
+        let mut tx = DB::begin(&fresh.pool).await;
+        let ask = ask(Order::Paid, event);
+        let answer = DB::apply_text(&papers, &mut tx, "Ordér-A", &ask).await;
+        DB::commit(tx).await.unwrap();
+        match answer.unwrap() {
+            Answer::Applied { .. } => assert_eq!(number, 0),
+            Answer::Conflict { cause, .. } => assert_eq!(cause, Cause::OtherEvent, "{event}"),
+            other => panic!("{event}: {other:?}"),
+        }
+    }
+    // The log has the row's own id. A database that takes another one for it finds the event too.
+    let mut tx = DB::begin(&fresh.pool).await;
+    let ask = ask(Order::Paid, "Pay-é");
+    let answer = DB::apply_text(&papers, &mut tx, "ordér-a", &ask).await;
+    let answer = answer.unwrap();
+    let is_right = matches!(answer, Answer::AlreadyThere { .. } | Answer::NotFound);
+    assert!(is_right, "{answer:?}");
+}
+
+pub(crate) async fn tables_that_share_a_log_do_not_meet<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 1).await;
+    DB::execute(&fresh.pool, &ORDERS.replace("orders", "refunds"))
+        .await
+        .unwrap();
+    DB::execute(&fresh.pool, "INSERT INTO refunds VALUES (1, 1, 1)")
+        .await
+        .unwrap();
+    let pay = ask(Order::Paid, "event-1");
+    assert!(is_applied(&apply(&fresh, 1, &pay).await));
+    let mut tx = DB::begin(&fresh.pool).await;
+    let refunds = Transition::on("refunds");
+    let answer = DB::apply(&refunds, &mut tx, 1, &pay).await.unwrap();
+    assert!(is_applied(&answer), "{answer:?}");
+}
+
+pub(crate) async fn names_are_quoted_and_checked<DB: Bed>(fresh: Fresh<DB>) {
+    let create = "CREATE TABLE 订单 (nr BIGINT NOT NULL PRIMARY KEY, \
+                  state BIGINT NOT NULL, revision BIGINT NOT NULL)";
+    DB::execute(&fresh.pool, create).await.unwrap();
+    DB::execute(&fresh.pool, "INSERT INTO 订单 VALUES (1, 1, 1)")
+        .await
+        .unwrap();
+    let table = || Transition::<Order>::on("订单");
+    // A reserved word is a name like any other.
+    let named = || {
+        let named = table().id_column("nr").status_column("state");
+        named.version_column("revision").log("order")
+    };
+    named().migrate(&fresh.pool).await.unwrap();
+    let pay = ask(Order::Paid, "pay-1");
+    let asked = async |orders: Transition<Order>| -> Answered {
+        let mut tx = DB::begin(&fresh.pool).await;
+        DB::apply(&orders, &mut tx, 1, &pay).await
+    };
+    assert!(is_applied(&asked(named()).await.unwrap()));
+
+    // SQLite would take a column that is not there for a text, if it stood in `"`.
+    let misspelt = asked(named().status_column("stat")).await;
+    let is_refused = matches!(
+        misspelt,
+        Err(TransitionError::Sql(SqlError::Database { .. }))
+    );
+    assert!(is_refused, "{misspelt:?}");
+
+    let long = "x".repeat(64);
+    let bad = [
+        "",
+        "a.b.c",
+        "x; DROP TABLE x",
+        "a\"b",
+        "a`b",
+        "a b",
+        "a'",
+        ".",
+        "a.",
+        "a--",
+        "?",
+        &long,
+    ];
+    for name in bad {
+        let name = || name.to_owned();
+        for orders in [
+            Transition::on(name()),
+            named().log(name()),
+            named().id_column(name()),
+            named().status_column(name()),
+            named().version_column(name()),
+        ] {
+            let answer = asked(orders).await;
+            let is_refused = matches!(answer, Err(TransitionError::InvalidName { .. }));
+            assert!(is_refused, "{}: {answer:?}", name());
+        }
+        let migrated = named().log(name()).migrate(&fresh.pool).await;
+        assert!(matches!(migrated, Err(TransitionError::InvalidName { .. })));
+    }
+
+    for event in ["", " ", "\t", &"é".repeat(128)] {
+        let mut tx = DB::begin(&fresh.pool).await;
+        let answer = DB::apply(&named(), &mut tx, 1, &ask(Order::Shipped, event)).await;
+        assert!(
+            matches!(answer, Err(TransitionError::InvalidId { .. })),
+            "{answer:?}"
+        );
+    }
+    let mut tx = DB::begin(&fresh.pool).await;
+    let longest = ask(Order::Shipped, &"x".repeat(255));
+    let answer = DB::apply(&named(), &mut tx, 1, &longest).await;
+    assert!(matches!(answer, Ok(Answer::Illegal { .. })), "{answer:?}");
+}
+
+pub(crate) async fn a_row_with_an_unknown_status_is_an_error<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 1).await;
+    DB::execute(&fresh.pool, "UPDATE orders SET status = 4")
+        .await
+        .unwrap();
+    let mut tx = DB::begin(&fresh.pool).await;
+    let answer = DB::apply(&orders(), &mut tx, 1, &ask(Order::Paid, "pay-1")).await;
+    let is_told = matches!(answer, Err(TransitionError::UnknownStatus { code: 4 }));
+    assert!(is_told, "{answer:?}");
+}
+
+pub(crate) async fn an_id_of_two_rows_is_an_error<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 2).await;
+    let by_version = orders().id_column("version");
+    let mut tx = DB::begin(&fresh.pool).await;
+    let answer = DB::apply(&by_version, &mut tx, 1, &ask(Order::Paid, "pay-1")).await;
+    assert!(
+        matches!(answer, Err(TransitionError::NotOneRow)),
+        "{answer:?}"
+    );
+}
+
+pub(crate) async fn two_migrations_at_once_make_one_log<DB: Bed>(fresh: Fresh<DB>) {
+    let mut tasks = JoinSet::new();
+    for _ in 0..8 {
+        let pool = fresh.pool.clone();
+        tasks.spawn(async move { orders().migrate(&pool).await });
+    }
+    for migrated in tasks.join_all().await {
+        migrated.unwrap();
+    }
+    assert_eq!(
+        DB::numbers(&fresh.pool, "SELECT count(*) FROM state_event").await,
+        [0]
+    );
+}
