@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
 use crate::engine::ask::{Asked, Unanswered, late};
 use crate::engine::core::{Core, Counters};
+use crate::engine::signal::Signal;
 use crate::error::{Context, Error};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
@@ -61,7 +60,7 @@ pub(crate) struct Inner {
     stop: AtomicBool,
     lost: AtomicBool,
     ended: AtomicBool,
-    signal: Notify,
+    signal: Signal,
 }
 
 /// What the owner knows of its record.
@@ -135,7 +134,7 @@ impl Attempt {
             stop: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             ended: AtomicBool::new(false),
-            signal: Notify::new(),
+            signal: Signal::default(),
         }))
     }
 
@@ -233,7 +232,7 @@ impl Attempt {
     /// # Cancel safety
     /// Can be dropped and called again.
     pub async fn lost(&self) {
-        self.signalled(|| self.is_lost()).await;
+        self.0.signal.until(|| self.is_lost()).await;
     }
 
     /// Whether [`lost`](Self::lost) has fired.
@@ -251,17 +250,8 @@ impl Attempt {
 
     /// Returns when the body has to go: the record was lost and somebody else may get it.
     pub(crate) async fn must_stop(&self) {
-        self.signalled(|| self.0.stop.load(Ordering::SeqCst)).await;
-    }
-
-    async fn signalled(&self, is_set: impl Fn() -> bool) {
-        loop {
-            let signal = self.0.signal.notified();
-            if is_set() {
-                return;
-            }
-            signal.await;
-        }
+        let is_told = || self.0.stop.load(Ordering::SeqCst);
+        self.0.signal.until(is_told).await;
     }
 
     /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
@@ -279,7 +269,7 @@ impl Attempt {
         if !nobody_else_can_have_it && !self.0.key.is_lock() {
             self.0.stop.store(true, Ordering::SeqCst);
         }
-        self.0.signal.notify_waiters();
+        self.0.signal.say();
     }
 
     /// Whether its record is in the transaction of its caller.
@@ -297,8 +287,8 @@ impl Attempt {
     /// Returns when no renewal is under way.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) async fn no_renewal(&self) {
-        self.signalled(|| self.0.renewals.load(Ordering::SeqCst) == 0)
-            .await;
+        let is_none = || self.0.renewals.load(Ordering::SeqCst) == 0;
+        self.0.signal.until(is_none).await;
     }
 
     /// Ends the body, whatever the policy says: the process goes down. `false` if it has ended, or
@@ -308,7 +298,7 @@ impl Attempt {
             return false;
         }
         self.0.lost.store(true, Ordering::SeqCst);
-        self.0.signal.notify_waiters();
+        self.0.signal.say();
         true
     }
 
@@ -427,7 +417,7 @@ impl Clone for Renewing {
 impl Drop for Renewing {
     fn drop(&mut self) {
         if self.0.0.renewals.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.0.signal.notify_waiters();
+            self.0.0.signal.say();
         }
     }
 }

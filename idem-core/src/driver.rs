@@ -5,38 +5,23 @@
 //! body that blocks its thread does not starve its own renewal, and a runtime that ends (each test
 //! has its own) takes nothing of the engine with it.
 
-use std::collections::BTreeMap;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+mod alarms;
+
+use std::future::Future;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use once_cell::sync::OnceCell;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::Notify;
 
+use self::alarms::Alarms;
 use crate::error::{StoreError, StoreErrorKind};
 
 static DRIVER: OnceCell<Driver> = OnceCell::new();
 
 struct Driver {
     runtime: Handle,
-    alarms: Mutex<Alarms>,
-    earlier: Notify,
-}
-
-/// Wakers by the moment at which they are due.
-///
-/// A call that ends early removes its alarm but does not disturb the thread: the thread wakes at
-/// the moment it had in mind and looks again. So it is woken about once per limit, not per call.
-#[derive(Default)]
-struct Alarms {
-    due: BTreeMap<(Instant, u64), Waker>,
-    next_id: u64,
-    /// When the thread will look by itself.
-    looks_at: Option<Instant>,
+    alarms: Alarms,
 }
 
 /// Runs `job` on the background thread.
@@ -57,24 +42,7 @@ pub(crate) async fn by<F: Future>(
     deadline: Instant,
     future: F,
 ) -> Result<Option<F::Output>, StoreError> {
-    let mut future = pin!(future);
-    let mut alarm = Alarm {
-        driver: driver()?,
-        deadline,
-        id: None,
-    };
-    poll_fn(|context| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
-            return Poll::Ready(Ok(Some(output)));
-        }
-        // The first time, an alarm that is due rings at once: no clock is read for it.
-        if alarm.is_set() && Instant::now() >= deadline {
-            return Poll::Ready(Ok(None));
-        }
-        alarm.set(context.waker());
-        Poll::Pending
-    })
-    .await
+    Ok(driver()?.alarms.by(deadline, future).await)
 }
 
 /// Waits until `moment`.
@@ -109,92 +77,19 @@ fn start() -> std::io::Result<Driver> {
     let handle = runtime.handle().clone();
     thread::Builder::new()
         .name("idem".into())
-        .spawn(move || runtime.block_on(ring()))?;
+        .spawn(move || runtime.block_on(async { DRIVER.wait().alarms.ring().await }))?;
     Ok(Driver {
         runtime: handle,
-        alarms: Mutex::default(),
-        earlier: Notify::new(),
+        alarms: Alarms::default(),
     })
-}
-
-/// The thread's own work: wakes what is due.
-async fn ring() {
-    let driver = DRIVER.wait();
-    loop {
-        let next = driver.wake_what_is_due();
-        let earlier = driver.earlier.notified();
-        match next {
-            Some(moment) => drop(tokio::time::timeout_at(moment.into(), earlier).await),
-            None => earlier.await,
-        }
-    }
-}
-
-impl Driver {
-    fn wake_what_is_due(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let mut alarms = self.alarms();
-        let later = alarms.due.split_off(&(now, u64::MAX));
-        let due = std::mem::replace(&mut alarms.due, later);
-        alarms.looks_at = alarms.due.keys().next().map(|(moment, _)| *moment);
-        let next = alarms.looks_at;
-        drop(alarms);
-        due.into_values().for_each(Waker::wake);
-        next
-    }
-
-    fn alarms(&self) -> MutexGuard<'_, Alarms> {
-        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-struct Alarm {
-    driver: &'static Driver,
-    deadline: Instant,
-    id: Option<u64>,
-}
-
-impl Alarm {
-    fn is_set(&self) -> bool {
-        self.id.is_some()
-    }
-
-    fn set(&mut self, waker: &Waker) {
-        let mut alarms = self.driver.alarms();
-        let id = *self.id.get_or_insert_with(|| {
-            alarms.next_id += 1;
-            alarms.next_id
-        });
-        let place = (self.deadline, id);
-        let replaced = match alarms.due.get(&place) {
-            Some(known) if known.will_wake(waker) => None,
-            _ => alarms.due.insert(place, waker.clone()),
-        };
-        let is_earlier = alarms.looks_at.is_none_or(|moment| self.deadline < moment);
-        if is_earlier {
-            alarms.looks_at = Some(self.deadline);
-        }
-        drop(alarms);
-        // Dropping a waker is somebody else's code, and may end a task with alarms of its own.
-        drop(replaced);
-        if is_earlier {
-            self.driver.earlier.notify_one();
-        }
-    }
-}
-
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            let waker = self.driver.alarms().due.remove(&(self.deadline, id));
-            // As above: outside of the lock.
-            drop(waker);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::sync::Mutex;
+    use std::task::{Poll, Waker};
+
     use super::*;
 
     #[test]
@@ -217,14 +112,7 @@ mod tests {
         assert_eq!(by(far, async { 7 }).await.unwrap(), Some(7));
         let slow = by(far, tokio::task::yield_now()).await.unwrap();
         assert!(slow.is_some());
-        assert!(
-            !driver()
-                .unwrap()
-                .alarms()
-                .due
-                .keys()
-                .any(|(moment, _)| *moment == far)
-        );
+        assert!(!driver().unwrap().alarms.has_any_at(far));
     }
 
     /// In executors whose wakers own their tasks, dropping a waker can drop a waiting call.

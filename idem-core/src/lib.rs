@@ -54,6 +54,7 @@ pub mod lock;
 mod macros;
 pub mod observe;
 pub mod policy;
+mod primitives;
 #[doc(hidden)]
 pub mod private;
 mod random;

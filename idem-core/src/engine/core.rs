@@ -5,11 +5,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tokio::sync::Notify;
-
 use super::afterwards::Afterwards;
 use super::clock::StoreClock;
 use super::heartbeat::Heartbeats;
+use super::signal::Signal;
 use super::wait::Waits;
 use crate::error::Error;
 use crate::policy::{EngineTimes, Policy};
@@ -102,7 +101,7 @@ impl Counters {
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
     count: AtomicUsize,
-    idle: Notify,
+    idle: Signal,
 }
 
 impl Busy {
@@ -112,13 +111,7 @@ impl Busy {
 
     /// Waits until nothing is under way.
     pub(crate) async fn until_idle(&self) {
-        loop {
-            let idle = self.idle.notified();
-            if self.count() == 0 {
-                return;
-            }
-            idle.await;
-        }
+        self.idle.until(|| self.count() == 0).await;
     }
 }
 
@@ -136,7 +129,7 @@ impl BusyToken {
 impl Drop for BusyToken {
     fn drop(&mut self) {
         if self.0.busy.count.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.busy.idle.notify_waiters();
+            self.0.busy.idle.say();
         }
     }
 }

@@ -19,6 +19,7 @@ mod operate;
 mod record_view;
 mod records;
 pub(crate) mod run;
+pub(crate) mod signal;
 mod tokens;
 mod wait;
 

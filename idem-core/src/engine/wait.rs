@@ -1,20 +1,20 @@
 //! Waiting for a live attempt elsewhere: one store wait per key and process, however many wait.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, PoisonError};
+mod board;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use self::board::Board;
 use super::core::Core;
 use crate::driver;
 use crate::record::{Fence, Slot, State};
 use crate::store::{StoreKey, Watch};
 
 /// The keys on which somebody in this process waits.
-#[derive(Debug, Default)]
-pub(crate) struct Waits(Mutex<HashMap<StoreKey, watch::Sender<u64>>>);
+pub(crate) type Waits = Board<StoreKey>;
 
 /// A place among those who wait for one key.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Waiter {
         lease: Duration,
         until: Instant,
     ) -> Self {
-        let mut waiter = Self(core.waits.join(core, key, lease));
+        let mut waiter = Self(begin(core, key, lease));
         while *waiter.0.borrow_and_update() == 0 {
             if !matches!(
                 driver::by(until, waiter.0.changed()).await,
@@ -52,52 +52,19 @@ impl Waiter {
     }
 }
 
-impl Waits {
-    /// Whether somebody waits for one of these keys.
-    pub(crate) fn has_any(&self, keys: &[StoreKey]) -> bool {
-        let waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().any(|key| waits.contains_key(key))
-    }
-
-    fn join(&self, core: &Arc<Core>, key: &StoreKey, lease: Duration) -> watch::Receiver<u64> {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match waits.entry(key.clone()) {
-            Entry::Occupied(wait) => wait.get().subscribe(),
-            Entry::Vacant(place) => {
-                let (sender, receiver) = watch::channel(0);
-                place.insert(sender.clone());
-                let pause = (lease / 3).min(LONGEST_PAUSE);
-                let attendance = Attendance {
-                    core: core.clone(),
-                    key: key.clone(),
-                    sender,
-                };
-                driver::spawn(attend(attendance, pause));
-                receiver
-            }
-        }
-    }
-
-    /// Takes the key away if nobody waits for it any more.
-    fn leave(&self, key: &StoreKey, sender: &watch::Sender<u64>) -> bool {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let nobody = sender.receiver_count() == 0;
-        if nobody {
-            waits.remove(key);
-        }
-        nobody
-    }
-
-    /// Takes the key away from those who wait for it: nobody tells them anything any more.
-    fn give_up(&self, key: &StoreKey, sender: &watch::Sender<u64>) {
-        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let given_up = match waits.entry(key.clone()) {
-            Entry::Occupied(wait) if wait.get().same_channel(sender) => Some(wait.remove()),
-            _ => None,
+/// Joins the store wait of `key`, or begins it.
+fn begin(core: &Arc<Core>, key: &StoreKey, lease: Duration) -> watch::Receiver<u64> {
+    let (changes, first) = core.waits.join(key);
+    if let Some(sender) = first {
+        let pause = (lease / 3).min(LONGEST_PAUSE);
+        let attendance = Attendance {
+            core: core.clone(),
+            key: key.clone(),
+            sender,
         };
-        drop(waits);
-        drop(given_up);
+        driver::spawn(attend(attendance, pause));
     }
+    changes
 }
 
 /// The store wait of one key. However it ends, the next one who waits begins another.
