@@ -192,6 +192,25 @@ fn hashing_twice_changes_nothing() {
 }
 
 #[test]
+fn the_lock_of_a_key_has_a_key_of_its_own() {
+    let key = Key::new("order:pay", "A-1").unwrap();
+    let lock = key.of_lock();
+    assert_eq!(lock.as_str(), "~lock:order:pay::A-1");
+    assert_eq!(lock.prefix(), "~lock:order:pay");
+    assert_eq!(lock.of_lock(), lock);
+    assert_eq!(Key::parse(lock.as_str()).unwrap(), lock);
+    assert_eq!((key.is_lock(), lock.is_lock()), (false, true));
+}
+
+#[test]
+fn a_key_is_shown_as_its_text() {
+    let key = Key::new("order:pay", "A 1").unwrap();
+    assert_eq!(key.to_string(), "order:pay::A%201");
+    assert_eq!(AsRef::<str>::as_ref(&key), "order:pay::A%201");
+    assert_eq!(format!("{key:?}"), "Key(\"order:pay::A%201\")");
+}
+
+#[test]
 fn keys_work_in_maps() {
     let mut seen = HashMap::new();
     seen.insert(Key::new("p", 1).unwrap(), "one");

@@ -38,7 +38,6 @@ impl KeyWriter {
     /// Says that this part has no value: the call is refused with `Error::MissingKey`.
     pub fn missing(&mut self) {
         self.missing.get_or_insert(self.parts);
-        self.parts += 1;
     }
 
     pub(super) fn hex(&mut self, bytes: &[u8]) {

@@ -29,6 +29,15 @@ fn a_claim_takes_what_nobody_has() {
 }
 
 #[test]
+fn a_slot_says_whether_somebody_waits_for_its_attempt() {
+    let waits = |wait| step(live(), &claims_with(B, |claim| claim.wait = wait), NOW).0;
+    assert!(waits(true).has_waiters());
+    for slot in [waits(false), success(), Slot::Absent, Slot::Damaged] {
+        assert!(!slot.has_waiters(), "{slot:?}");
+    }
+}
+
+#[test]
 fn a_claim_hears_what_stands() {
     let unchanged = "processing A 1 live checkpoint";
     let waiting = "processing A 1 live checkpoint waiters";

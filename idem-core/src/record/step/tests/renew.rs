@@ -109,7 +109,14 @@ fn a_record_built_again_is_as_its_owner_knows_it() {
 #[test]
 fn a_renewal_under_way_for_too_long_is_late_whatever_stands() {
     let late = |owner| renews_with(owner, |op| op.not_after = NOW.before(SECOND));
+    let just_in_time = renews_with(A, |op| op.not_after = NOW);
     check([
+        (
+            live(),
+            just_in_time,
+            "Renewed",
+            "processing A 1 live checkpoint",
+        ),
         (live(), late(A), "Late", "processing A 1 live checkpoint"),
         (live(), late(B), "Late", "processing A 1 live checkpoint"),
         (Slot::Absent, late(A), "Late", "absent"),
