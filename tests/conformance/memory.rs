@@ -1,11 +1,11 @@
 //! The store in this process.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use idem_core::conformance::{Course, Harness, differential};
+use idem_core::conformance::{Course, Harness};
 use idem_core::store::StoreKey;
 use idem_core::store::memory::{ManualClock, MemoryStore};
+use idem_tests::differential;
 use idem_tests::long::operations;
 
 /// On a clock that the laws move: no law waits for real time.
@@ -74,9 +74,7 @@ mod on_the_system_clock {
 #[tokio::test]
 async fn random_histories_agree_with_the_specification() {
     let course = Course::of(operations(200_000));
-    let report = differential(&Arc::new(Simulated::default()), course.clone()).await;
-    println!("{report}");
-    assert_eq!(report.operations, course.operations);
+    let report = differential::random("memory", Simulated::default(), course).await;
     assert_eq!(
         report.near_deadline, 0,
         "this store expires to the microsecond"
@@ -89,9 +87,7 @@ async fn random_histories_in_real_time_agree_with_the_specification() {
         lanes: 64,
         ..Course::of(20_000)
     };
-    let report = differential(&Arc::new(Real), course.clone()).await;
-    println!("{report}");
-    assert_eq!(report.operations, course.operations);
+    let report = differential::random("memory in real time", Real, course).await;
     assert_eq!(
         report.near_deadline, 0,
         "this store expires to the microsecond"

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use idem_core::consumer::MessageId;
 use idem_examples::rabbit::{Link, Rabbit};
+use idem_tests::long::report;
 use idem_tests::process::Worker;
 use idem_tests::rabbit::RabbitServer;
 use idem_tests::redis::{RedisOptions, RedisServer};
@@ -130,6 +131,11 @@ async fn between_effect_and_acknowledgement_the_message_comes_again_and_has_no_s
     assert_eq!(effects.len(), 2 * kills(5, 50));
     assert!(effects.values().all(|count| *count == 1), "{effects:?}");
     assert_eq!(queue.parked().await, 0);
+    let kills = kills(5, 50);
+    report(
+        "crashes",
+        format_args!("consumer, before its acknowledgement: {kills} kills, {kills} replays"),
+    );
 }
 
 // E09
@@ -150,4 +156,9 @@ async fn in_the_body_after_its_effect_the_message_is_parked_and_has_no_second_ef
     let effects = scene.effects();
     assert_eq!(effects.len(), kills(5, 50));
     assert!(effects.values().all(|count| *count == 1), "{effects:?}");
+    let kills = kills(5, 50);
+    report(
+        "crashes",
+        format_args!("consumer, in the body: {kills} kills, {kills} parked"),
+    );
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use idem_core::{Error, Outcome, RedisStore, observe};
+use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Base;
 use idem_tests::mortal::lease::{Body, Call, Engine, LEASE, Mode};
@@ -193,7 +194,7 @@ async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Hos
     for death in deaths.into_iter().chain(others) {
         seen.add(death.point, death.mode, judge(host, &death).await);
     }
-    println!("{}", seen.show(store));
+    report("crashes", seen.show(store));
     for (point, mode, cell) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
         let others = seen.others(point, mode, cell);
         assert!(

@@ -2,10 +2,12 @@
 //! and the next caller has the effect once.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::Path;
 
 use idem_core::{Error, Idempotency, Key, MemoryStore, Outcome, Policy, observe};
 use idem_tests::body::until;
+use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::{Base, Kept};
 use idem_tests::mortal::transaction::{PREFIX, pay};
@@ -41,11 +43,12 @@ async fn effect_and_record_are_both_there_or_both_absent<D: Ground>() {
     let (mut one, mut other) = (Killer::<D>::new().await, Killer::<D>::new().await);
     let kills = kills(100, 200) / 2;
     tokio::join!(one.kill(kills), other.kill(kills));
-    println!("\n{} | nothing | both", D::NAME);
+    let mut table = format!("\n| {}, tx | nothing | both |\n|---|---|---|\n", D::NAME);
     for point in POINTS {
         let sum = |left: usize| one.tally[&point][left] + other.tally[&point][left];
-        println!("{point} | {} | {}", sum(0), sum(1));
+        writeln!(table, "| {point} | {} | {} |", sum(0), sum(1)).unwrap();
     }
+    report("crashes", table);
 }
 
 impl<D: Ground> Killer<D> {

@@ -44,7 +44,7 @@ fn outcome<G: Ground>(campaign: &Campaign, ground: &G) -> Outcome {
 }
 
 fn is_told<G: Ground>(outcome: &Outcome, ground: &G) {
-    report("histories.txt", outcome.line());
+    report("histories", outcome.line());
     for fault in ground.faults() {
         assert!(outcome.faults.contains_key(&fault), "no {fault}");
     }

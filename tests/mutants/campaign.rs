@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use idem_tests::long::is_long;
+use idem_tests::long::{self, is_long};
 
 use crate::equivalents::reason;
 use crate::kill::Attack;
@@ -27,6 +28,7 @@ struct Verdict {
 /// Tries out all of `mutants`; fails if one survives that is not known to do no harm, or if one is
 /// killed that is.
 pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operations: usize) {
+    let begin = Instant::now();
     let attack = Attack::new(operations);
     let waiting = Mutex::new(mutants.into_iter().enumerate());
     let done = Mutex::new(Vec::new());
@@ -39,9 +41,11 @@ pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operatio
                         .unwrap_or_else(PoisonError::into_inner)
                         .next();
                     let Some((number, mutant)) = next else { break };
+                    let begin = Instant::now();
                     let trial = try_out(protocol, Some(mutant.edit.clone()), &attack);
                     let verdict = judge(mutant, &trial);
-                    println!("{name}: {} {}", verdict.mutant, verdict.said);
+                    let time = begin.elapsed();
+                    println!("{name}: {} {} ({time:.1?})", verdict.mutant, verdict.said);
                     let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                     done.push((number, verdict));
                 }
@@ -52,8 +56,9 @@ pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operatio
     done.sort_unstable_by_key(|(number, _)| *number);
     let verdicts: Vec<_> = done.into_iter().map(|(_, verdict)| verdict).collect();
     if is_long() {
-        report(name, &verdicts);
+        write_list(name, &verdicts);
     }
+    report(name, &verdicts, begin.elapsed());
     let mut unexpected = String::new();
     for verdict in verdicts.iter().filter(|verdict| !verdict.is_expected) {
         let Mutant { before, after, .. } = &verdict.mutant;
@@ -78,8 +83,35 @@ fn judge(mutant: Mutant, trial: &Trial) -> Verdict {
     }
 }
 
+/// How many there were, and what became of them.
+fn report(name: &str, verdicts: &[Verdict], time: Duration) {
+    let count = |by: &str| {
+        verdicts
+            .iter()
+            .filter(|one| one.said.starts_with(by))
+            .count()
+    };
+    let unexpected = verdicts.iter().filter(|one| !one.is_expected);
+    long::report(
+        "mutants",
+        format_args!(
+            "{name}: {} mutants: {} killed by a random history, {} by a scene, {} by a law; \
+             {} harmless as listed; {} unexpected; in {time:.0?}",
+            verdicts.len(),
+            count("killed by a random history"),
+            count("killed by the scene"),
+            count("killed by the law"),
+            count("harmless"),
+            unexpected.clone().count(),
+        ),
+    );
+    for Verdict { mutant, said, .. } in unexpected {
+        long::report("mutants", format_args!("{name}: {mutant} {said}"));
+    }
+}
+
 /// The list that the page about proofs points to.
-fn report(name: &str, verdicts: &[Verdict]) {
+fn write_list(name: &str, verdicts: &[Verdict]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/proof/mutants");
     let killed = verdicts
         .iter()

@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use idem_core::conformance::{self, Course, Harness};
+use idem_core::conformance::{Course, Harness};
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{RedisStore, StoreKey};
+use idem_tests::differential;
 use idem_tests::long::operations;
 use idem_tests::redis::{RedisOptions, RedisServer};
 
@@ -56,6 +57,5 @@ async fn a_long_random_history_is_the_specification() {
         lanes: 32,
         ..Course::of(operations(100_000))
     };
-    let report = conformance::differential(&Arc::new(on_the_shared_server()), course).await;
-    println!("{report}");
+    differential::random("Redis", on_the_shared_server(), course).await;
 }

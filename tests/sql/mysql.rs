@@ -19,7 +19,12 @@ mod at_read_committed {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
-        history::is_the_specification(OnMariaDb::shared("READ COMMITTED"), 20_000).await;
+        history::is_the_specification(
+            "MariaDB at read committed",
+            OnMariaDb::shared("READ COMMITTED"),
+            20_000,
+        )
+        .await;
     }
 }
 
@@ -32,7 +37,7 @@ mod at_repeatable_read {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnMariaDb::shared("REPEATABLE READ");
-        history::is_the_specification(database, operations(100_000)).await;
+        history::is_the_specification("MariaDB", database, operations(100_000)).await;
     }
 }
 

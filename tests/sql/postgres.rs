@@ -25,7 +25,7 @@ mod at_read_committed {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnPostgres::shared("read committed");
-        history::is_the_specification(database, operations(100_000)).await;
+        history::is_the_specification("PostgreSQL", database, operations(100_000)).await;
     }
 }
 
@@ -36,7 +36,12 @@ mod at_repeatable_read {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
-        history::is_the_specification(OnPostgres::shared("repeatable read"), 20_000).await;
+        history::is_the_specification(
+            "PostgreSQL at repeatable read",
+            OnPostgres::shared("repeatable read"),
+            20_000,
+        )
+        .await;
     }
 }
 
@@ -47,7 +52,12 @@ mod at_serializable {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
-        history::is_the_specification(OnPostgres::shared("serializable"), 20_000).await;
+        history::is_the_specification(
+            "PostgreSQL at serializable",
+            OnPostgres::shared("serializable"),
+            20_000,
+        )
+        .await;
     }
 }
 

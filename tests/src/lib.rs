@@ -16,6 +16,7 @@ pub mod body;
 pub mod changed;
 pub mod cluster;
 pub mod database;
+pub mod differential;
 pub mod faulty;
 pub mod history;
 pub mod long;

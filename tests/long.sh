@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# Sourced by ./test: the campaigns. Each leaves its figures in docs/proof/report/<campaign>.md, where
+# they stay until it runs again; docs/proof/REPORT.md is put together from all of them.
+
+campaigns=(model differential mutants crashes histories fuzz cargo-mutants)
+reports=docs/proof/report
+logs=$(realpath -m "${CARGO_TARGET_DIR:-target}")/campaigns
+
+long_test() { cargo test --profile campaign --no-fail-fast "$@" --nocapture; }
+
+# One campaign; what it prints is kept in its log, what it reports in a file of its name.
+run() {
+  case $1 in
+    model) long_test -p idem-model --test model -- in_a_long_run ;;
+    differential)
+      long_test -p idem-tests --test conformance --test redis --test sql -- random_histor
+      ;;
+    mutants) long_test -p idem-tests --test mutants -- ;;
+    crashes) long_test -p idem-tests --test crashes -- ;;
+    histories) long_test -p idem-tests --test histories -- ;;
+    fuzz) fuzz ;;
+    cargo-mutants) mistakes ;;
+  esac
+}
+
+# Stable, through the entry points that cargo-fuzz has too: half a million inputs of each kind.
+fuzz() {
+  export IDEM_INPUTS=${IDEM_INPUTS:-500000}
+  long_test -p idem-core --features fuzzing,postgres --lib -- fuzzing || return
+  long_test -p idem-macros --lib -- fuzzing || return
+  echo "each property held for $IDEM_INPUTS inputs" >>"$IDEM_REPORT/fuzz"
+}
+
+# By .cargo/mutants.toml, on a copy of the tree.
+mistakes() {
+  cargo mutants --version || cargo install --locked cargo-mutants || return
+  local end=0
+  cargo mutants --output "$logs" || end=$?
+  for list in caught missed timeout unviable; do
+    echo "$(wc -l <"$logs/mutants.out/$list.txt") $list" >>"$IDEM_REPORT/cargo-mutants"
+  done
+  sed 's/^/missed: /' "$logs/mutants.out/missed.txt" >>"$IDEM_REPORT/cargo-mutants"
+  return "$end"
+}
+
+# Programs as they say it themselves; other servers are named by the campaign that fetches them.
+versions() {
+  local program
+  for program in rustc redis-server /usr/lib/postgresql/*/bin/postgres mariadbd nats-server; do
+    PATH="$PATH:/usr/sbin" "$program" --version 2>/dev/null || true
+  done | sed -E 's/ (sha|malloc|bits|build)=[^ ]*//g' | paste -sd ';' | sed 's/;/; /g'
+  dpkg-query -W -f '; RabbitMQ ${Version}' rabbitmq-server 2>/dev/null || true
+}
+
+# What a campaign was and came to, in Markdown.
+page() {
+  local campaign=$1 end=$2 seconds=$3 changed=
+  git diff --quiet HEAD -- . ':!docs/proof' || changed=", with changes that are not committed"
+  printf '## %s: %s\n\n' "$campaign" "$([ "$end" -eq 0 ] && echo passed || echo FAILED)"
+  printf 'Ended %s after %d min %d s, at commit %s%s.\n' "$(date -u '+%F %H:%M UTC')" \
+    $((seconds / 60)) $((seconds % 60)) "$(git rev-parse --short HEAD)" "$changed"
+  printf '%s cores, %s GiB of memory, %s.\n\n' "$(nproc)" \
+    "$(awk '/MemTotal/ { print int($2 / 1048576 + 0.5) }' /proc/meminfo)" "$(uname -srm)"
+  printf '%s\n\n' "$(versions | tr -d '\n')"
+  # Lines of a table stay as they are; every other one is an item.
+  if [ -f "$IDEM_REPORT/$campaign" ]; then sed -E 's/^([^|])/- \1/' "$IDEM_REPORT/$campaign"; fi
+  grep -ahE '^(test .* FAILED$|test result: )' "$logs/$campaign.log" | sort | uniq -c |
+    sed -E 's/^ *([0-9]+) /- \1 × /; s/; finished in .*//' || true
+}
+
+assemble() {
+  echo '# What the campaigns came to'
+  echo
+  echo 'Written by `./test --long`. Each campaign says when and on what it ran last; how it works,'
+  echo 'and what it does not cover, is told in [README.md](README.md).'
+  if [ -f docs/proof/FOUND.md ]; then
+    echo 'What they found, and how it was fixed: [FOUND.md](FOUND.md).'
+  fi
+  echo
+  local campaign
+  for campaign in "${campaigns[@]}"; do
+    if [ -f "$reports/$campaign.md" ]; then
+      cat "$reports/$campaign.md"
+    else
+      printf '## %s: not run yet\n' "$campaign"
+    fi
+    echo
+  done
+}
+
+run_campaigns() {
+  local campaign begin end failed=0
+  [ $# -gt 0 ] || set -- "${campaigns[@]}"
+  for campaign in "$@"; do
+    [[ " ${campaigns[*]} " == *" $campaign "* ]] && continue
+    echo "no campaign $campaign; there are: ${campaigns[*]}" >&2
+    return 2
+  done
+  mkdir -p "$reports" "$logs"
+  IDEM_REPORT=$(mktemp -d)
+  export IDEM_REPORT IDEM_LONG=1
+  for campaign in "$@"; do
+    say "$campaign"
+    begin=$SECONDS end=0
+    run "$campaign" 2>&1 | tee "$logs/$campaign.log" || end=$?
+    [ "$end" -eq 0 ] || failed=1
+    page "$campaign" "$end" $((SECONDS - begin)) >"$reports/$campaign.md"
+    assemble >docs/proof/REPORT.md
+  done
+  rm -r "$IDEM_REPORT"
+  return "$failed"
+}
