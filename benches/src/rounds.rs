@@ -152,13 +152,13 @@ async fn timed(server: &RedisServer, side: &Contestant, load: Load) -> Result<To
 
 /// The processor time of this process, in seconds.
 #[expect(clippy::cast_precision_loss, reason = "µs are exact enough")]
-fn own_time() -> f64 {
+pub(crate) fn own_time() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// The processor time of the server, in seconds.
-fn server_time(server: &RedisServer) -> Result<f64> {
+pub(crate) fn server_time(server: &RedisServer) -> Result<f64> {
     let user: f64 = server.info("used_cpu_user")?.trim().parse()?;
     let system: f64 = server.info("used_cpu_sys")?.trim().parse()?;
     Ok(user + system)

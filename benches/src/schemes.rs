@@ -4,8 +4,8 @@ use anyhow::Result;
 use idem_core::Idempotency;
 use idem_tests::redis::RedisServer;
 
-use crate::beside::{Row, measure};
-use crate::rounds::Load;
+use crate::beside::{Place, Row, measure};
+use crate::rounds::{Load, server_time};
 
 mod lock;
 mod token;
@@ -21,6 +21,16 @@ const LOADS: [Load; 2] = [
         calls: 16_384,
     },
 ];
+
+impl Place for RedisServer {
+    async fn fresh(&self) -> Result<()> {
+        self.cli(&["FLUSHALL"]).map(drop)
+    }
+
+    fn server_time(&self) -> Result<f64> {
+        server_time(self)
+    }
+}
 
 pub(crate) async fn compare(server: &RedisServer, rounds: usize) -> Result<()> {
     let url = server.url();
@@ -46,8 +56,7 @@ pub(crate) async fn compare(server: &RedisServer, rounds: usize) -> Result<()> {
                 load.calls, load.tasks
             );
             let rows = rows.each_ref().map(|row| (row, None));
-            let fresh = async || server.cli(&["FLUSHALL"]).map(drop);
-            measure(&rows, load, rounds, fresh).await?;
+            measure(&rows, load, rounds, server).await?;
         }
     }
     Ok(())

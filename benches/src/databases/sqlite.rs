@@ -7,6 +7,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use super::{Business, Rows, account_and_amount};
+use crate::beside::Place;
 use crate::order::Order;
 use crate::rounds::Load;
 
@@ -22,7 +23,8 @@ const TABLES: &str = "
 CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
 WITH RECURSIVE ids (id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids WHERE id < 999)
 INSERT INTO account SELECT id, 0 FROM ids;
-CREATE TABLE ledger (order_no TEXT PRIMARY KEY, account INTEGER NOT NULL, amount INTEGER NOT NULL)";
+CREATE TABLE ledger (order_no TEXT PRIMARY KEY, account INTEGER NOT NULL, amount INTEGER NOT NULL);
+CREATE TABLE request (key TEXT PRIMARY KEY, result BLOB) WITHOUT ROWID";
 
 impl Business for Sqlite {
     async fn begin(pool: &SqlitePool) -> sqlx::Result<Transaction<'static, Self>> {
@@ -42,6 +44,28 @@ impl Business for Sqlite {
             .bind(amount)
             .execute(connection)
             .await?;
+        Ok(())
+    }
+
+    async fn ask_by_hand(connection: &mut SqliteConnection, key: &str) -> Result<Option<Vec<u8>>> {
+        let insert = "INSERT OR IGNORE INTO request (key) VALUES ($1)";
+        let insert = sqlx::query(insert).bind(key);
+        if insert.execute(&mut *connection).await?.rows_affected() == 1 {
+            return Ok(None);
+        }
+        let find = "SELECT result FROM request WHERE key = $1";
+        let find = sqlx::query_scalar(find).bind(key);
+        Ok(find.fetch_one(connection).await?)
+    }
+
+    async fn write_by_hand(
+        connection: &mut SqliteConnection,
+        key: &str,
+        result: &[u8],
+    ) -> Result<()> {
+        let update = "UPDATE request SET result = $1 WHERE key = $2";
+        let update = sqlx::query(update).bind(result).bind(key);
+        update.execute(connection).await?;
         Ok(())
     }
 }
@@ -68,20 +92,27 @@ pub(crate) async fn compare(rounds: usize) -> Result<()> {
         "### SQLite {version}, WAL, synchronous=FULL: {} calls by one client\n",
         LOAD.calls
     );
-    rows.measure(LOAD, rounds, TARGET, async || fresh(&pool).await)
-        .await?;
+    rows.measure(LOAD, rounds, TARGET, &pool).await?;
     pool.close().await;
     Ok(())
 }
 
-/// Empty tables, and nothing in the log.
-async fn fresh(pool: &SqlitePool) -> Result<()> {
-    for statement in [
-        "DELETE FROM ledger",
-        "DELETE FROM idempotent_record",
-        "PRAGMA wal_checkpoint(TRUNCATE)",
-    ] {
-        sqlx::raw_sql(statement).execute(pool).await?;
+impl Place for SqlitePool {
+    /// Empty tables, and nothing in the log.
+    async fn fresh(&self) -> Result<()> {
+        for statement in [
+            "DELETE FROM ledger",
+            "DELETE FROM request",
+            "DELETE FROM idempotent_record",
+            "PRAGMA wal_checkpoint(TRUNCATE)",
+        ] {
+            sqlx::raw_sql(statement).execute(self).await?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// There is none but this process.
+    fn server_time(&self) -> Result<f64> {
+        Ok(0.0)
+    }
 }
