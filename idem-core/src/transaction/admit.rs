@@ -23,7 +23,7 @@ use crate::record::{self, Claim, ClaimReply, Owner, Slot};
 use crate::results::Results;
 use crate::store::StoreKey;
 use crate::store::sql::row::{Address, Row};
-use crate::store::sql::within::{Entered, Hold};
+use crate::store::sql::within::{Entered, Hold, depth};
 
 /// Asks whether the body may run; then the savepoint is for it. `Err` is the caller's answer if
 /// not, and the savepoint is taken back.
@@ -168,6 +168,7 @@ impl<'a> Asking<'a> {
             }
             before = Some(row);
         }
+        let depth = depth::<D>(connection);
         let attempt = Attempt::in_transaction(
             self.request.core.clone(),
             (self.request.key.clone(), self.key.clone()),
@@ -179,6 +180,7 @@ impl<'a> Asking<'a> {
         Ok(Some(Answer::Run(Box::new(Held {
             attempt,
             at: self.at.clone(),
+            depth,
             before,
             at_first,
             slot,

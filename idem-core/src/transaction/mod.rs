@@ -89,7 +89,7 @@ use sqlx::Transaction;
 
 pub(crate) use self::admit::admit;
 pub(crate) use self::run::Run;
-pub(crate) use self::savepoint::restore;
+pub(crate) use self::savepoint::{keep, restore};
 use crate::engine::Idempotency;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;

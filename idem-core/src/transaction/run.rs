@@ -24,6 +24,8 @@ pub(crate) struct Run(Option<Box<Held>>);
 pub(super) struct Held {
     pub(super) attempt: Attempt,
     pub(super) at: Address,
+    /// How many transactions and savepoints were open with the one for the body.
+    pub(super) depth: usize,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
     /// What stands there again after what the body did was taken back.
@@ -109,28 +111,20 @@ impl Held {
         before: Option<&Row>,
         mut savepoint: Transaction<'_, D>,
     ) -> Result<bool, StoreError> {
-        let written = self.write::<D>(outcome, before, &mut savepoint).await;
-        if let Ok(true) = written {
-            savepoint::keep(savepoint).await.map_err(D::fault)?;
-            return Ok(true);
-        }
-        D::guard(&mut savepoint).await;
-        written.map_err(D::fault)
+        let now = self.now.after(self.heard.elapsed());
+        let Some(row) = self.settled(outcome, now) else {
+            D::guard(&mut savepoint).await;
+            return Ok(false);
+        };
+        let concluded = D::conclude(savepoint, self.depth, &self.at, before, &row, now).await;
+        concluded.map_err(D::fault)
     }
 
-    async fn write<D: Database>(
-        &self,
-        outcome: Outcome,
-        before: Option<&Row>,
-        connection: &mut D::Connection,
-    ) -> sqlx::Result<bool> {
+    fn settled(&self, outcome: Outcome, now: StoreTime) -> Option<Row> {
         let settle = self.settlement(outcome);
-        let now = self.now.after(self.heard.elapsed());
         match record::settle(self.kept_until(now), &settle, now) {
-            (Slot::Record(record), SettleReply::Settled) => {
-                D::write(connection, &self.at, before, &Row::of(&record), now).await
-            }
-            _ => Ok(false),
+            (Slot::Record(record), SettleReply::Settled) => Some(Row::of(&record)),
+            _ => None,
         }
     }
 

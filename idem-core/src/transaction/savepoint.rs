@@ -21,7 +21,7 @@ pub(super) async fn open<D: Database>(
 }
 
 /// Keeps what was done in the savepoint.
-pub(super) async fn keep<D: Database>(savepoint: Transaction<'_, D>) -> sqlx::Result<()> {
+pub(crate) async fn keep<D: Database>(savepoint: Transaction<'_, D>) -> sqlx::Result<()> {
     Whole::new(Box::pin(savepoint.commit()), D::leave_keeping).await
 }
 

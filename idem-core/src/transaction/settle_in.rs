@@ -10,9 +10,9 @@ use crate::codec::{Codec, Json};
 use crate::engine::run::success;
 use crate::error::Error;
 use crate::policy::invalid;
-use crate::record::{self, Settle, SettleReply, Slot, StoreTime};
-use crate::store::sql::row::{Address, Row};
-use crate::store::sql::within::{Entered, depth};
+use crate::record::{self, Record, Settle, SettleReply, Slot, StoreTime};
+use crate::store::sql::row::{Address, Found, Row};
+use crate::store::sql::within::depth;
 
 impl Attempt {
     /// Settles this attempt, in lease mode, within `tx`: its effects and its success commit
@@ -66,39 +66,42 @@ impl Attempt {
         settle: &Settle,
     ) -> Result<(), Error> {
         let mut savepoint = savepoint::open::<D>(connection).await.map_err(D::fault)?;
-        match self.settle_within::<D>(&mut savepoint, settle).await {
-            Ok(()) => Ok(savepoint::keep(savepoint).await.map_err(D::fault)?),
+        let depth = depth::<D>(&savepoint);
+        let at = Address::of(&self.inner().store_key);
+        let (found, record) = match self.settled_within::<D>(&mut savepoint, &at, settle).await {
+            Ok(settled) => settled,
             Err(error) => {
                 D::guard(&mut savepoint).await;
-                Err(error)
+                return Err(error);
             }
+        };
+        let (before, after) = (found.row.as_ref(), Row::of(&record));
+        let concluded = D::conclude(savepoint, depth, &at, before, &after, found.now).await;
+        if concluded.map_err(D::fault)? {
+            Ok(())
+        } else {
+            Err(Error::LeaseLost {
+                context: self.context(),
+            })
         }
     }
 
-    async fn settle_within<D: Database>(
+    /// What stands there, and what this makes of it.
+    async fn settled_within<D: Database>(
         &self,
         connection: &mut D::Connection,
+        at: &Address,
         settle: &Settle,
-    ) -> Result<(), Error> {
-        let inner = self.inner();
-        let at = Address::of(&inner.store_key);
-        let patience = inner.settings.terms.limit;
-        let entered = D::enter(connection, &at, patience, false).await;
-        let Entered { found, .. } = entered.map_err(D::fault)?;
-        let (slot, reply) = record::settle(found.slot(), settle, found.now);
+    ) -> Result<(Found, Record), Error> {
+        let patience = self.inner().settings.terms.limit;
+        let entered = D::enter(connection, at, patience, false).await;
+        let found = entered.map_err(D::fault)?.found;
         let context = self.context();
-        let record = match (slot, reply) {
-            (Slot::Record(record), SettleReply::Settled) => record,
-            (_, SettleReply::Damaged) => return Err(Error::Damaged { context }),
+        match record::settle(found.slot(), settle, found.now) {
+            (Slot::Record(record), SettleReply::Settled) => Ok((found, record)),
+            (_, SettleReply::Damaged) => Err(Error::Damaged { context }),
             // A record that is not there may be in another store, and somebody else's.
-            _ => return Err(Error::LeaseLost { context }),
-        };
-        let (before, after) = (found.row.as_ref(), Row::of(&record));
-        let written = D::write(connection, &at, before, &after, found.now).await;
-        if written.map_err(D::fault)? {
-            Ok(())
-        } else {
-            Err(Error::LeaseLost { context })
+            _ => Err(Error::LeaseLost { context }),
         }
     }
 }

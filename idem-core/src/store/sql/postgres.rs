@@ -32,7 +32,7 @@ macro_rules! clock {
     };
 }
 
-pub(super) const FIND: &str = concat!(
+const FIND: &str = concat!(
     "SELECT clock.now, ",
     columns!(),
     " FROM (SELECT ",

@@ -24,18 +24,36 @@ use crate::store::Finding;
 
 const MIGRATION: &str = include_str!("migrations/sqlite_1.sql");
 
-const FIND: &str = concat!(
-    "SELECT clock.now, ",
-    columns!(),
-    " FROM (SELECT ?1 AS now) AS clock LEFT JOIN idempotent_record ON key_hash = ?2"
-);
+/// Always one row.
+macro_rules! select_key {
+    () => {
+        concat!(
+            "SELECT clock.now, ",
+            columns!(),
+            " FROM (SELECT ?1 AS now) AS clock LEFT JOIN idempotent_record ON key_hash = ?2"
+        )
+    };
+}
+pub(super) use select_key;
 
-const INSERT: &str = concat!(
+pub(super) const INSERT: &str = concat!(
     "INSERT INTO idempotent_record (",
     columns!(),
     ", key_hash, business_type, business_key, create_time, update_time)",
     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14)"
 );
+
+/// Binds a new row.
+macro_rules! bind_insert {
+    ($query:expr, $at:expr, $row:expr, $now:expr) => {
+        bind_row!($query, $row)
+            .bind(&$at.hash[..])
+            .bind(&*$at.business_type)
+            .bind(&*$at.business_key)
+            .bind(micros($now))
+    };
+}
+pub(super) use bind_insert;
 
 const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?1, status = ?2, fence = ?3, \
      attempt = ?4, fingerprint = ?5, checkpoint = ?6, lease_until = ?7, response_data = ?8, \
@@ -174,7 +192,7 @@ impl Dialect for Sqlite {
 
 /// Reads a key.
 pub(super) async fn find(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<Found> {
-    let columns = sqlx::query_as::<_, Columns>(FIND)
+    let columns = sqlx::query_as::<_, Columns>(select_key!())
         .bind(micros(clock()))
         .bind(&at.hash[..])
         .fetch_one(connection)
@@ -196,18 +214,14 @@ pub(super) async fn put(
         (Some(_), Some(row)) => bind_row!(sqlx::query(UPDATE), row)
             .bind(&at.hash[..])
             .bind(micros(now)),
-        (None, Some(row)) => bind_row!(sqlx::query(INSERT), row)
-            .bind(&at.hash[..])
-            .bind(&*at.business_type)
-            .bind(&*at.business_key)
-            .bind(micros(now)),
+        (None, Some(row)) => bind_insert!(sqlx::query(INSERT), at, row, now),
     };
     query.execute(connection).await?;
     Ok(())
 }
 
 /// A clock before 1970 stands at the epoch.
-fn clock() -> StoreTime {
+pub(super) fn clock() -> StoreTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     StoreTime::default().after(since.unwrap_or_default())
 }

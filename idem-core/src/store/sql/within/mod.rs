@@ -20,12 +20,13 @@ use std::time::Duration;
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 use sqlx::Connection;
-use sqlx::Database;
+use sqlx::{Database, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::row::{Address, Found, Row};
 use crate::error::StoreError;
 use crate::record::StoreTime;
+use crate::transaction::keep;
 
 /// What stood at a key when it was asked for.
 #[derive(Debug)]
@@ -67,6 +68,19 @@ pub trait Within: Database {
         now: StoreTime,
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
+    /// The same at the end of `savepoint`, which sqlx opened as the level `_depth`, and keeps what was
+    /// done in it. If it does not, or is dropped before its end, all of that is taken back.
+    fn conclude(
+        savepoint: Transaction<'_, Self>,
+        _depth: usize,
+        at: &Address,
+        before: Option<&Row>,
+        after: &Row,
+        now: StoreTime,
+    ) -> impl Future<Output = sqlx::Result<bool>> + Send {
+        write_and_keep(savepoint, at, before, after, now)
+    }
+
     /// Takes back what was done since the mark, and keeps the key.
     fn back(
         connection: &mut Self::Connection,
@@ -99,21 +113,46 @@ pub trait Within: Database {
 /// A call of sqlx that is under way.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+async fn write_and_keep<D: Within>(
+    mut savepoint: Transaction<'_, D>,
+    at: &Address,
+    before: Option<&Row>,
+    after: &Row,
+    now: StoreTime,
+) -> sqlx::Result<bool> {
+    let written = D::write(&mut savepoint, at, before, after, now).await;
+    if let Ok(true) = written {
+        keep(savepoint).await?;
+    } else {
+        D::guard(&mut savepoint).await;
+    }
+    written
+}
+
 /// The mark behind the lock of a key. Bodies in bodies have other keys, and MySQL forgets a mark
 /// when another one gets its name. It ends with the savepoint around it.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 fn mark(at: &Address) -> String {
     format!("SAVEPOINT {}", name(at))
 }
 
 /// Goes back to the mark, which stays.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 fn back(at: &Address) -> String {
     format!("ROLLBACK TO SAVEPOINT {}", name(at))
 }
 
 /// Lets the mark go. Where there is none, the transaction in which it was set is no more.
-#[cfg(any(feature = "mysql", feature = "sqlite"))]
+#[cfg(feature = "mysql")]
 fn unmark(at: &Address) -> String {
     format!("RELEASE SAVEPOINT {}", name(at))
+}
+
+/// In place of the savepoint that sqlx opened as the level `depth`, one of the same name: what sqlx
+/// then goes back to.
+#[cfg(feature = "sqlite")]
+fn anew(depth: usize) -> String {
+    format!("SAVEPOINT _sqlx_savepoint_{}", depth.saturating_sub(1))
 }
 
 /// How many transactions and savepoints sqlx believes to be open.
@@ -132,6 +171,7 @@ async fn deepen<D: Database>(connection: &mut D::Connection, depth: usize) {
     }
 }
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 fn name(at: &Address) -> String {
     let number = at.hash.first_chunk().copied().map_or(0, u64::from_be_bytes);
     format!("idem_{number:016x}")

@@ -14,11 +14,14 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _}
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::postgres::{FIND, advisory, literal, lock_timeout, put};
+use super::super::postgres::{advisory, literal, lock_timeout, put};
 use super::super::row::{Address, Columns, Row};
 use super::{Call, Entered, Hold, Within, back, deepen, depth, mark};
 use crate::error::StoreError;
 use crate::record::StoreTime;
+
+/// Prepared, it is parsed and planned once a session.
+const ENTER: &str = "SELECT * FROM idempotent_enter($1, $2)";
 
 impl Within for Postgres {
     async fn enter(
@@ -27,23 +30,19 @@ impl Within for Postgres {
         patience: Duration,
         may_go_back: bool,
     ) -> sqlx::Result<Entered> {
-        let mut message = if patience.is_zero() {
-            ask(at)
+        let entered = if patience.is_zero() && !may_go_back {
+            let enter = sqlx::query(ENTER)
+                .bind(&at.hash[..])
+                .bind(advisory(&at.hash));
+            enter.fetch_one(connection).await?
         } else {
-            wait(at, patience)
-        };
-        if may_go_back {
-            message = format!("{message}; {}", mark(at));
-        }
-        let rows = sqlx::raw_sql(AssertSqlSafe(message))
-            .fetch_all(connection)
-            .await?;
-        let [.., lock, found] = &*rows else {
-            return Err(sqlx::Error::RowNotFound);
+            let message = sqlx::raw_sql(AssertSqlSafe(message(at, patience, may_go_back)));
+            let mut rows = message.fetch_all(connection).await?;
+            rows.pop().ok_or(sqlx::Error::RowNotFound)?
         };
         Ok(Entered {
-            found: Columns::from_row(found)?.into(),
-            hold: hold(lock)?,
+            found: Columns::from_row(&entered)?.into(),
+            hold: hold(&entered)?,
         })
     }
 
@@ -97,27 +96,29 @@ impl Within for Postgres {
     }
 }
 
-/// Lock if it is free, and read: one message.
-fn ask(at: &Address) -> String {
-    format!(
-        "SELECT pg_try_advisory_xact_lock({}), current_setting('transaction_isolation'); {}",
-        advisory(&at.hash),
-        find(at)
-    )
+/// Lock and read in one message, with what may stand around them.
+fn message(at: &Address, patience: Duration, may_go_back: bool) -> String {
+    let (hash, lock) = (literal(&at.hash), advisory(&at.hash));
+    let mut message = String::new();
+    if !patience.is_zero() {
+        message.push_str(&wait(lock, patience));
+    }
+    message.push_str(&format!("SELECT * FROM idempotent_enter({hash}, {lock})"));
+    if may_go_back {
+        message.push_str(&format!("; {}", mark(at)));
+    }
+    message
 }
 
-/// Wait for the lock, and read. The transaction's own patience is put aside, and back; if the
-/// message fails in between, by the savepoint around it.
-fn wait(at: &Address, patience: Duration) -> String {
+/// Waits for the lock. The transaction's own patience is put aside, and back; if the message fails
+/// in between, by the savepoint around it.
+fn wait(lock: i64, patience: Duration) -> String {
     format!(
         "SELECT set_config('idem.patience', current_setting('lock_timeout'), true); \
          SET LOCAL lock_timeout = {}; \
-         SELECT pg_advisory_xact_lock({}); \
-         SELECT set_config('lock_timeout', current_setting('idem.patience'), true); \
-         SELECT true, current_setting('transaction_isolation'); {}",
+         SELECT pg_advisory_xact_lock({lock}); \
+         SELECT set_config('lock_timeout', current_setting('idem.patience'), true); ",
         lock_timeout(patience),
-        advisory(&at.hash),
-        find(at)
     )
 }
 
@@ -130,15 +131,12 @@ fn give_up(whole: usize) -> String {
     )
 }
 
-fn find(at: &Address) -> String {
-    FIND.replace("$1", &literal(&at.hash))
-}
-
-fn hold(lock: &PgRow) -> sqlx::Result<Hold> {
-    let (is_held, isolation): (bool, &str) = (lock.try_get(0)?, lock.try_get(1)?);
-    Ok(match isolation {
-        _ if !is_held => Hold::Elsewhere,
-        "read committed" | "read uncommitted" => Hold::Firm,
-        _ => Hold::FirmAfterAWrite,
+fn hold(entered: &PgRow) -> sqlx::Result<Hold> {
+    let (is_held, sees_all): (bool, bool) =
+        (entered.try_get("is_held")?, entered.try_get("sees_all")?);
+    Ok(match (is_held, sees_all) {
+        (false, _) => Hold::Elsewhere,
+        (true, true) => Hold::Firm,
+        (true, false) => Hold::FirmAfterAWrite,
     })
 }

@@ -7,18 +7,35 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
+use sqlx::error::DatabaseError;
+use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, Transaction};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::row::{Address, Row};
-use super::super::sqlite::{find, put};
-use super::{Call, Entered, Hold, Within, back, mark, unmark};
+use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
+use super::super::sqlite::{INSERT, bind_insert, clock, find, put, select_key};
+use super::{Call, Entered, Hold, Within, anew, write_and_keep};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
-/// No key has this hash.
-const TAKE_THE_FILE: &str = "UPDATE idempotent_record SET fence = fence WHERE key_hash = x''";
+/// One hop to the connection's thread. No key has the empty hash.
+const ENTER: &str = concat!(
+    "UPDATE idempotent_record SET fence = fence WHERE key_hash = x''; ",
+    "SAVEPOINT idem_entered; ",
+    select_key!()
+);
+
+/// To the mark, which stays.
+const BACK: &str = "ROLLBACK TO SAVEPOINT idem_entered";
+
+/// Lets the mark go. Where there is none, the transaction in which it was set is no more.
+const UNMARK: &str = "RELEASE SAVEPOINT idem_entered";
+
+/// The code of a key that is there already.
+const IS_THERE: &str = "1555";
+
+/// The code of a mark that is not there; and of a table, which was there when the key was entered.
+const NO_SUCH_MARK: &str = "1";
 
 impl Within for Sqlite {
     /// How long others are waited for is the connection's `busy_timeout`.
@@ -28,11 +45,16 @@ impl Within for Sqlite {
         _: Duration,
         _: bool,
     ) -> sqlx::Result<Entered> {
-        sqlx::query(TAKE_THE_FILE).execute(&mut *connection).await?;
-        let found = find(connection, at).await?;
-        run(connection, mark(at)).await?;
+        let enter = sqlx::query_as::<_, Columns>(ENTER)
+            .bind(0)
+            .bind(&at.hash[..]);
+        let found = Found::from(enter.fetch_one(connection).await?);
         Ok(Entered {
-            found,
+            // After the wait for the file.
+            found: Found {
+                now: clock(),
+                ..found
+            },
             hold: Hold::Firm,
         })
     }
@@ -45,7 +67,7 @@ impl Within for Sqlite {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         // A full disk, for one, rolls back all of a transaction.
-        run(connection, unmark(at)).await.map_err(gone)?;
+        run(connection, UNMARK).await.map_err(gone)?;
         if find(connection, at).await?.row.as_ref() != before {
             return Ok(false);
         }
@@ -53,8 +75,26 @@ impl Within for Sqlite {
         Ok(true)
     }
 
-    async fn back(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<()> {
-        run(connection, back(at)).await
+    async fn conclude(
+        savepoint: Transaction<'_, Self>,
+        depth: usize,
+        at: &Address,
+        before: Option<&Row>,
+        after: &Row,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        if before.is_some() {
+            return write_and_keep(savepoint, at, before, after, now).await;
+        }
+        match insert(savepoint, depth, at, after, now).await {
+            Err(error) if has_code(&error, IS_THERE) => Ok(false),
+            Err(error) if has_code(&error, NO_SUCH_MARK) => Err(gone(error)),
+            inserted => inserted.map(|()| true),
+        }
+    }
+
+    async fn back(connection: &mut SqliteConnection, _: &Address) -> sqlx::Result<()> {
+        run(connection, BACK).await
     }
 
     /// Nothing here makes one transaction read only.
@@ -100,9 +140,29 @@ fn gone(error: sqlx::Error) -> sqlx::Error {
     }
 }
 
-async fn run(connection: &mut SqliteConnection, statement: String) -> sqlx::Result<()> {
-    let statement = sqlx::query(AssertSqlSafe(statement));
-    statement.execute(connection).await?;
+/// In one hop; then sqlx goes back to its savepoint, which its thread does while nobody waits. That
+/// takes nothing back, as the savepoint was set anew behind the record; unless something before that
+/// failed, or was dropped.
+async fn insert(
+    mut savepoint: Transaction<'_, Sqlite>,
+    depth: usize,
+    at: &Address,
+    row: &Row,
+    now: StoreTime,
+) -> sqlx::Result<()> {
+    let message = format!("{UNMARK}; {INSERT}; {}", anew(depth));
+    let insert = bind_insert!(sqlx::query(AssertSqlSafe(message)), at, row, now);
+    insert.execute(&mut *savepoint).await?;
+    Ok(())
+}
+
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
+    let error = error.as_database_error();
+    error.and_then(DatabaseError::code).as_deref() == Some(code)
+}
+
+async fn run(connection: &mut SqliteConnection, statement: &'static str) -> sqlx::Result<()> {
+    sqlx::query(statement).execute(connection).await?;
     Ok(())
 }
 
