@@ -91,6 +91,8 @@ crate::scenes! { MySql:
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
         a_body_may_take_longer_than_its_record_lives,
+        a_body_whose_last_act_is_another_call_keeps_both,
+        of_many_calls_in_one_transaction_each_keeps_its_own,
     },
     half::{
         a_body_that_fails_at_its_end_and_is_retried_has_one_effect,

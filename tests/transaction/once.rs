@@ -125,3 +125,39 @@ pub(crate) async fn a_body_may_take_longer_than_its_record_lives<D: Base>() {
     tx.commit().await.unwrap();
     assert_eq!(place.effects().await, [1]);
 }
+
+pub(crate) async fn a_body_whose_last_act_is_another_call_keeps_both<D: Base>() {
+    let place = D::place().await;
+    for run in 1..=2 {
+        let mut tx = place.begin().await;
+        let key = Key::new("outer", "1").unwrap();
+        let outer = async |tx: &mut Transaction<'_, D>| {
+            D::add(tx, 1).await?;
+            pay(&place, tx, 2, Then::End).await
+        };
+        let result = place.idem.run_in(&mut tx, key, Policy::new(), outer).await;
+        assert_eq!(result.unwrap(), "run 1");
+        assert_eq!(pay(&place, &mut tx, 2, Then::End).await.unwrap(), "run 1");
+        D::add(&mut tx, 7).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(place.effects().await.len(), 2 + run);
+    }
+    assert_eq!(place.effects().await, [1, 2, 7, 7]);
+}
+
+pub(crate) async fn of_many_calls_in_one_transaction_each_keeps_its_own<D: Base>() {
+    let place = D::place().await;
+    let mut tx = place.begin().await;
+    for number in 0..60 {
+        let then = if number % 3 == 0 {
+            Then::Fail
+        } else {
+            Then::End
+        };
+        let is_kept = pay(&place, &mut tx, number, then).await.is_ok();
+        assert_eq!(is_kept, number % 3 != 0);
+    }
+    tx.commit().await.unwrap();
+    let kept: Vec<i64> = (0..60).filter(|number| number % 3 != 0).collect();
+    assert_eq!(place.effects().await, kept);
+}

@@ -72,6 +72,8 @@ crate::scenes! { Sqlite:
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
         a_body_may_take_longer_than_its_record_lives,
+        a_body_whose_last_act_is_another_call_keeps_both,
+        of_many_calls_in_one_transaction_each_keeps_its_own,
     },
     half::{
         a_body_that_fails_at_its_end_and_is_retried_has_one_effect,
@@ -216,4 +218,21 @@ async fn who_waits_in_vain_for_the_file_to_settle_is_told() {
     let told = crate::locks::who_waits_in_vain_to_settle_is_told::<Sqlite>("SELECT 1", impatiently);
     let code = code(&told.await).parse::<u32>().unwrap();
     assert_eq!(code & 0xff, 5, "SQLITE_BUSY");
+}
+
+/// The connection keeps a hundred prepared statements, and more push out the caller's own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_with_other_keys_prepare_nothing_new() {
+    let place = Sqlite::place().await;
+    let mut connection = place.pool.acquire().await.unwrap();
+    let mut sizes = Vec::new();
+    for number in 0..4 {
+        let mut tx = sqlx::Connection::begin_with(&mut *connection, "BEGIN IMMEDIATE")
+            .await
+            .unwrap();
+        pay(&place, &mut tx, number, Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+        sizes.push(sqlx::Connection::cached_statements_size(&*connection));
+    }
+    assert_eq!(sizes, [sizes[0]; 4]);
 }

@@ -29,6 +29,13 @@
 //! [`forget`](crate::Idempotency::forget) or [`resolve`](crate::Idempotency::resolve), not by an
 //! `UPDATE`. The table `idempotent_record_version` names the format of the table itself.
 //!
+//! Each call finds its row by the primary key. Two indexes serve only operators: the one on
+//! `(business_type, business_key)` scans and their own queries, the one on `expire_at` the purge.
+//!
+//! In PostgreSQL there is also a function `idempotent_enter`, in plpgsql, by which transaction mode
+//! locks and reads a key; who uses the table has to be allowed to run it, as everybody is unless
+//! somebody has taken that right away.
+//!
 //! Rows whose time is over stay until somebody calls `purge`.
 //!
 //! # Durability and time

@@ -23,7 +23,10 @@ use crate::error::StoreError;
 use crate::record::StoreTime;
 use crate::store::Finding;
 
-const MIGRATION: &str = include_str!("migrations/postgres_1.sql");
+const MIGRATION: &str = concat!(
+    include_str!("migrations/postgres_1.sql"),
+    include_str!("migrations/postgres_1_enter.sql")
+);
 
 /// Not `now()`, which stands still from `BEGIN` on.
 macro_rules! clock {

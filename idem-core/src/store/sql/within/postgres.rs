@@ -2,8 +2,9 @@
 //! calls take, so that both exclude each other. It costs no write, and an attempt to get it never
 //! fails the transaction.
 //!
-//! At READ COMMITTED each statement of a message sees what was committed before it, so the read
-//! behind the lock sees what its last holder wrote. At higher levels a transaction goes on seeing
+//! Both are in one function, so that it takes one message, and is planned once a session. At READ
+//! COMMITTED each statement of the function sees what was committed before it, so the read behind the
+//! lock sees what its last holder wrote. At higher levels a transaction goes on seeing
 //! what it saw first; there the write finds out, and fails with 40001.
 
 use std::mem;
@@ -99,15 +100,13 @@ impl Within for Postgres {
 /// Lock and read in one message, with what may stand around them.
 fn message(at: &Address, patience: Duration, may_go_back: bool) -> String {
     let (hash, lock) = (literal(&at.hash), advisory(&at.hash));
-    let mut message = String::new();
-    if !patience.is_zero() {
-        message.push_str(&wait(lock, patience));
-    }
-    message.push_str(&format!("SELECT * FROM idempotent_enter({hash}, {lock})"));
-    if may_go_back {
-        message.push_str(&format!("; {}", mark(at)));
-    }
-    message
+    let wait = if patience.is_zero() {
+        String::new()
+    } else {
+        wait(lock, patience)
+    };
+    let mark = if may_go_back { mark(at) } else { String::new() };
+    format!("{wait}SELECT * FROM idempotent_enter({hash}, {lock}); {mark}")
 }
 
 /// Waits for the lock. The transaction's own patience is put aside, and back; if the message fails
