@@ -1,6 +1,11 @@
 //! Which answer an event gets.
 
-use super::*;
+use idem_core::states::{Answer, Cause};
+
+use super::{
+    Order, apply, ask, at_once, conflict, is_applied, of_version, order, orders, with_orders,
+};
+use crate::bed::{Bed, Fresh};
 
 // CASES Q10
 pub(crate) async fn each_case_has_its_answer<DB: Bed>(fresh: Fresh<DB>) {

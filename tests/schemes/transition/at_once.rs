@@ -1,6 +1,12 @@
 //! Events that come at the same time, or into each other's transactions.
 
-use super::*;
+use idem_core::sql::SqlError;
+use idem_core::states::{Answer, Cause, TransitionError};
+use sqlx::Transaction;
+use tokio::task::JoinSet;
+
+use super::{Order, apply, ask, at_once, conflict, is_applied, order, orders, with_orders};
+use crate::bed::{Bed, Fresh};
 
 pub(crate) async fn of_fifty_payments_one_is_applied<DB: Bed>(fresh: Fresh<DB>) {
     with_orders(&fresh, 1).await;

@@ -1,12 +1,10 @@
 //! Changes of state by events.
 
 use idem_core::States;
-use idem_core::sql::SqlError;
-use idem_core::states::{Answer, Cause, Transition, TransitionError};
-use sqlx::Transaction;
+use idem_core::states::{Answer, Cause, Transition};
 use tokio::task::JoinSet;
 
-use crate::bed::{Answered, Ask, Bed, Fresh};
+use crate::bed::{Ask, Bed, Fresh};
 
 mod answers;
 mod at_once;

@@ -1,6 +1,11 @@
 //! The tables that a transition writes to: ids, names, and what stands in them.
 
-use super::*;
+use idem_core::sql::SqlError;
+use idem_core::states::{Answer, Cause, Transition, TransitionError};
+use tokio::task::JoinSet;
+
+use super::{ORDERS, Order, apply, ask, is_applied, orders, with_orders};
+use crate::bed::{Answered, Bed, Fresh};
 
 // CASES N16
 pub(crate) async fn ids_that_collations_confuse_are_apart<DB: Bed>(fresh: Fresh<DB>) {

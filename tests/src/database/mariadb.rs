@@ -96,6 +96,10 @@ impl Harness for OnMariaDb {
             .unwrap();
         left(end, store.now().await.unwrap())
     }
+
+    fn pushes(&self) -> bool {
+        true
+    }
 }
 
 impl Database for OnMariaDb {

@@ -98,6 +98,10 @@ impl Harness for OnPostgres {
             .unwrap();
         left(end, store.now().await.unwrap())
     }
+
+    fn pushes(&self) -> bool {
+        true
+    }
 }
 
 impl Database for OnPostgres {
