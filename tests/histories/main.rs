@@ -84,7 +84,7 @@ fn with_recover_on_redis_every_key_ends_with_one_effect_and_its_result() {
 fn at_hold_on_postgres_no_history_breaks_a_promise() {
     let postgres = OnePostgres::start().unwrap();
     postgres::lay_out(&postgres);
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 10), &postgres));
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 5), &postgres));
 }
 
 // E09
@@ -115,7 +115,7 @@ fn a_slot_that_moves_takes_the_promises_with_it() {
         node.cli(&["CONFIG", "SET", "cluster-node-timeout", "60000"])
             .unwrap();
     }
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 3), &cluster));
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 8), &cluster));
 }
 
 #[test]
