@@ -2,7 +2,7 @@
 # Sourced by ./test: the campaigns. Each leaves its figures in docs/proof/report/<campaign>.md, where
 # they stay until it runs again; docs/proof/REPORT.md is put together from all of them.
 
-campaigns=(model differential mutants crashes histories fuzz cargo-mutants)
+campaigns=(model differential mutants crashes histories interleavings fuzz cargo-mutants)
 reports=docs/proof/report
 logs=$(realpath -m "${CARGO_TARGET_DIR:-target}")/campaigns
 
@@ -18,9 +18,16 @@ run() {
     mutants) long_test -p idem-tests --test mutants -- ;;
     crashes) long_test -p idem-tests --test crashes -- ;;
     histories) long_test -p idem-tests --test histories -- ;;
+    interleavings) interleavings ;;
     fuzz) fuzz ;;
     cargo-mutants) mistakes ;;
   esac
+}
+
+interleavings() {
+  export IDEM_INTERLEAVINGS=${IDEM_INTERLEAVINGS:-200000}
+  long_test -p idem-interleavings -- nobody || return
+  echo "$IDEM_INTERLEAVINGS interleavings of each scene" >>"$IDEM_REPORT/interleavings"
 }
 
 # Stable, through the entry points that cargo-fuzz has too: half a million inputs of each kind.
