@@ -30,9 +30,9 @@ interleavings() {
   echo "$IDEM_INTERLEAVINGS interleavings of each scene" >>"$IDEM_REPORT/interleavings"
 }
 
-# Stable, through the entry points that cargo-fuzz has too: half a million inputs of each kind.
+# Stable, through the entry points that cargo-fuzz has too: two million inputs of each kind.
 fuzz() {
-  export IDEM_INPUTS=${IDEM_INPUTS:-500000}
+  export IDEM_INPUTS=${IDEM_INPUTS:-2000000}
   long_test -p idem-core --features fuzzing,postgres --lib -- fuzzing || return
   long_test -p idem-macros --lib -- fuzzing || return
   echo "each property held for $IDEM_INPUTS inputs" >>"$IDEM_REPORT/fuzz"
