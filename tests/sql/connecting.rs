@@ -1,35 +1,43 @@
-//! A server to which a connection takes longer than a call may take: as many clients come back to
-//! it at once, each waits for all the others.
+//! How connections to a server are opened: one when it is needed, and to its end. Where one takes
+//! longer than a call may take, as when many clients come back to a server at once, a later call
+//! has what an earlier one has begun.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use idem_core::conformance::Harness;
-use idem_core::store::PostgresStore;
-use idem_core::{Error, Idempotency, Key, Policy};
+use idem_core::store::{PostgresStore, Store};
+use idem_tests::attempt::key;
 use idem_tests::database::{Database, OnPostgres};
 use sqlx::postgres::PgPoolOptions;
 
 const LIMIT: Duration = Duration::from_millis(200);
 const SLOW: Duration = Duration::from_millis(300);
+const MOST: u32 = 2;
 
-/// A port by which each connection to `server` begins late, and is as quick as any from then on.
-fn slowly(server: u16) -> u16 {
+/// A port by which each connection to `server` begins late, and is as quick as any from then on;
+/// and how many have come.
+fn port_of(server: u16, late: Duration) -> (u16, Arc<AtomicU32>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
+    let come = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&come);
     thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
+            count.fetch_add(1, Ordering::SeqCst);
             // An end is the end of this connection.
-            thread::spawn(move || join(client, server));
+            thread::spawn(move || join(client, server, late));
         }
     });
-    port
+    (port, come)
 }
 
-fn join(mut client: TcpStream, server: u16) -> io::Result<()> {
-    thread::sleep(SLOW);
+fn join(mut client: TcpStream, server: u16, late: Duration) -> io::Result<()> {
+    thread::sleep(late);
     let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, server))?;
     let (mut requests, mut replies) = (client.try_clone()?, server.try_clone()?);
     for stream in [&client, &server] {
@@ -40,25 +48,30 @@ fn join(mut client: TcpStream, server: u16) -> io::Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_takes_longer_than_a_call_is_there_for_a_later_one() {
+/// A store whose calls have so much time, on a pool without connections; and how many were opened.
+async fn cold(limit: Duration, late: Duration) -> (PostgresStore, Arc<AtomicU32>) {
     let database = OnPostgres::empty().await;
     database.fresh_store().await;
     let options = database.options();
-    let port = slowly(options.get_port());
-    let pool = PgPoolOptions::new().max_connections(2);
+    let (port, come) = port_of(options.get_port(), late);
+    let pool = PgPoolOptions::new().max_connections(MOST);
     let store = PostgresStore::new(pool.connect_lazy_with(options.port(port)));
-    let idem = Idempotency::builder(store.limit(LIMIT))
-        .limit(LIMIT)
-        .build()
-        .unwrap();
+    (store.limit(limit), come)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_call_opens_one_connection() {
+    let (store, opened) = cold(Duration::from_secs(10), Duration::ZERO).await;
+    store.peek(&key("cold", "A")).await.unwrap();
+    assert_eq!(opened.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_takes_longer_than_a_call_is_there_for_a_later_one() {
+    let (store, opened) = cold(LIMIT, SLOW).await;
     let begin = Instant::now();
-    loop {
-        let key = Key::new("slow", "A").unwrap();
-        let body = async || Ok::<_, Error>(1);
-        match idem.run(key, Policy::new(), body).await {
-            Ok(_) => break,
-            Err(error) => assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}"),
-        }
+    while let Err(error) = store.peek(&key("cold", "A")).await {
+        assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
+    assert!(opened.load(Ordering::SeqCst) <= MOST);
 }

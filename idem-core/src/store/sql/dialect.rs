@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use sqlx::Pool;
 use sqlx::error::DatabaseError;
+use sqlx::pool::PoolConnection;
 
 use super::fault::Class;
 use super::row::{Address, Entry, Found, Row};
@@ -28,7 +28,7 @@ pub(super) trait Dialect: sqlx::Database {
     /// Begins a transaction, waits for the key for at most `patience`, and reads it, with the
     /// time after the wait.
     fn lock(
-        pool: &Pool<Self>,
+        connection: PoolConnection<Self>,
         at: &Address,
         patience: Duration,
     ) -> impl Future<Output = sqlx::Result<(Self::Held, Found)>> + Send;
@@ -49,25 +49,37 @@ pub(super) trait Dialect: sqlx::Database {
     fn release(held: Self::Held) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Reads without a lock.
-    fn read(pool: &Pool<Self>, at: &Address) -> impl Future<Output = sqlx::Result<Found>> + Send;
+    fn read(
+        connection: &mut Self::Connection,
+        at: &Address,
+    ) -> impl Future<Output = sqlx::Result<Found>> + Send;
 
     /// The rows of a span, in its order.
     fn page(
-        pool: &Pool<Self>,
+        connection: &mut Self::Connection,
         span: &Span,
     ) -> impl Future<Output = sqlx::Result<Vec<Entry>>> + Send;
 
-    /// The time.
-    fn now(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<StoreTime>> + Send;
+    /// The time. Where it is the process's own, `connection` is not waited for.
+    fn now(
+        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
+    ) -> impl Future<Output = sqlx::Result<StoreTime>> + Send;
 
     /// Creates the table, or changes it from an earlier version.
-    fn migrate(pool: &Pool<Self>) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn migrate(
+        connection: PoolConnection<Self>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Deletes rows whose time is over, at most so many; says how many.
-    fn purge(pool: &Pool<Self>, batch: u32) -> impl Future<Output = sqlx::Result<u64>> + Send;
+    fn purge(
+        connection: PoolConnection<Self>,
+        batch: u32,
+    ) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
     /// What is wrong with the set-up.
-    fn check(pool: &Pool<Self>) -> impl Future<Output = sqlx::Result<Vec<Finding>>> + Send;
+    fn check(
+        connection: &mut Self::Connection,
+    ) -> impl Future<Output = sqlx::Result<Vec<Finding>>> + Send;
 
     /// What an error of this database means.
     fn class(error: &dyn DatabaseError) -> Class;

@@ -1,7 +1,7 @@
 //! A connection with a transaction of ours on it.
 
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Database, Executor, Pool};
+use sqlx::{AssertSqlSafe, Database, Executor};
 
 /// A connection that goes back to its pool only by [`Held::end`]. In any other case, which is an
 /// error, a time-out or a caller that went away, nobody knows in what state it is, so it is closed
@@ -17,10 +17,10 @@ where
     D: Database,
     for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
 {
-    /// Runs `begin`, one or more statements, on a connection of `pool`.
-    pub(super) async fn begin(pool: &Pool<D>, begin: String) -> sqlx::Result<Self> {
+    /// Runs `begin`, one or more statements.
+    pub(super) async fn begin(connection: PoolConnection<D>, begin: String) -> sqlx::Result<Self> {
         let mut held = Self {
-            connection: Some(pool.acquire().await?),
+            connection: Some(connection),
         };
         let begin = sqlx::raw_sql(AssertSqlSafe(begin));
         begin.execute(held.connection()?).await?;

@@ -89,7 +89,8 @@ macro_rules! sql_store {
         ///
         /// # Cancel safety
         /// Dropping a call leaves open whether the database did it; never half of it. Its
-        /// transaction is rolled back and no other call is disturbed.
+        /// transaction is rolled back and no other call is disturbed. A connection that was being
+        /// opened for it is opened all the same, in a task of the call's runtime, for a later one.
         ///
         /// # Concurrent calls on the same key
         /// Each waits for the one before to commit. Those who wait for an attempt of this process,

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
-use sqlx::{MySql, MySqlConnection, Pool, QueryBuilder};
+use sqlx::pool::PoolConnection;
+use sqlx::{MySql, MySqlConnection, QueryBuilder};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -104,12 +105,12 @@ impl Dialect for MySql {
     const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
-        pool: &Pool<Self>,
+        connection: PoolConnection<Self>,
         at: &Address,
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
         let begin = format!("{}; {}", begin(patience), insert_or_lock(at));
-        let mut held = Held::begin(pool, begin).await?;
+        let mut held = Held::begin(connection, begin).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -139,15 +140,15 @@ impl Dialect for MySql {
         held.end(ROLLBACK).await
     }
 
-    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
+    async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
         let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
-        let mut found = Found::from(find.fetch_one(pool).await?);
+        let mut found = Found::from(find.fetch_one(connection).await?);
         // At READ UNCOMMITTED, empty rows of calls under way are seen.
         found.row = found.row.filter(|row| !row.record.is_empty());
         Ok(found)
     }
 
-    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
+    async fn page(connection: &mut MySqlConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {
         let is_one_type = span.begin.0 == span.end.0;
         let end = if is_one_type {
             span.end.1.clone()
@@ -164,7 +165,7 @@ impl Dialect for MySql {
             .bind(&*span.begin.1)
             .bind(&*end)
             .bind(span.rows)
-            .fetch_all(pool)
+            .fetch_all(&mut *connection)
             .await?;
         let left = span.rows - i64::try_from(rows.len()).unwrap_or(i64::MAX);
         if left > 0 && !is_one_type {
@@ -172,20 +173,23 @@ impl Dialect for MySql {
                 .bind(&*span.begin.0)
                 .bind(&*span.end.0)
                 .bind(left);
-            rows.extend(later.fetch_all(pool).await?);
+            rows.extend(later.fetch_all(connection).await?);
         }
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(pool: &Pool<Self>) -> sqlx::Result<StoreTime> {
-        let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
-        Ok(time(now.fetch_one(pool).await?))
+    async fn now(
+        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
+    ) -> sqlx::Result<StoreTime> {
+        now(&mut *connection.await?).await
     }
 
-    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
         // A lock of this kind belongs to the connection.
-        let mut held = Held::begin(pool, "DO 0".to_owned()).await.map_err(fault)?;
+        let mut held = Held::begin(connection, "DO 0".to_owned())
+            .await
+            .map_err(fault)?;
         let is_locked: Option<i64> = sqlx::query_scalar(MIGRATING)
             .fetch_one(held.connection().map_err(fault)?)
             .await
@@ -206,9 +210,9 @@ impl Dialect for MySql {
         Ok(())
     }
 
-    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
-        let now = Self::now(pool).await?;
-        let mut held = Held::begin(pool, begin(Duration::ZERO)).await?;
+    async fn purge(mut connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = now(&mut connection).await?;
+        let mut held = Held::begin(connection, begin(Duration::ZERO)).await?;
         let hashes: Vec<Vec<u8>> = sqlx::query_scalar(OVER)
             .bind(micros(now))
             .bind(batch)
@@ -227,7 +231,7 @@ impl Dialect for MySql {
         Ok(hashes.len() as u64)
     }
 
-    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
+    async fn check(connection: &mut MySqlConnection) -> sqlx::Result<Vec<Finding>> {
         let (flush, has_binlog, sync_binlog, engine): (i64, i64, i64, Option<String>) =
             sqlx::query_as(
                 "SELECT CAST(@@innodb_flush_log_at_trx_commit AS SIGNED), \
@@ -235,13 +239,13 @@ impl Dialect for MySql {
                  (SELECT engine FROM information_schema.tables \
                  WHERE table_schema = DATABASE() AND table_name = 'idempotent_record')",
             )
-            .fetch_one(pool)
+            .fetch_one(&mut *connection)
             .await?;
         // One server has the one name, another the other.
         let isolation: Vec<(String, String)> = sqlx::query_as(
             "SHOW SESSION VARIABLES WHERE variable_name IN ('transaction_isolation', 'tx_isolation')",
         )
-        .fetch_all(pool)
+        .fetch_all(connection)
         .await?;
         let mut findings = judge(flush, has_binlog != 0, sync_binlog, engine.as_deref());
         findings.extend(dirty(&isolation));
@@ -253,6 +257,11 @@ impl Dialect for MySql {
         let error = error.try_downcast_ref::<MySqlDatabaseError>();
         error.map_or(Class::Protocol, |error| class(error.number()))
     }
+}
+
+async fn now(connection: &mut MySqlConnection) -> sqlx::Result<StoreTime> {
+    let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
+    Ok(time(now.fetch_one(connection).await?))
 }
 
 /// Writes `after` into the row, which is there and locked.

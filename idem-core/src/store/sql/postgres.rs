@@ -11,7 +11,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::{PgConnection, Pool, Postgres};
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -94,11 +95,11 @@ impl Dialect for Postgres {
     const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
-        pool: &Pool<Self>,
+        connection: PoolConnection<Self>,
         at: &Address,
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
-        let mut held = Held::begin(pool, begin(&at.hash, patience)).await?;
+        let mut held = Held::begin(connection, begin(&at.hash, patience)).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -124,12 +125,12 @@ impl Dialect for Postgres {
         held.end("ROLLBACK").await
     }
 
-    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
+    async fn read(connection: &mut PgConnection, at: &Address) -> sqlx::Result<Found> {
         let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
-        Ok(find.fetch_one(pool).await?.into())
+        Ok(find.fetch_one(connection).await?.into())
     }
 
-    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
+    async fn page(connection: &mut PgConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {
         let page = if span.is_first {
             page!(">=")
         } else {
@@ -141,19 +142,20 @@ impl Dialect for Postgres {
             .bind(&*span.end.0)
             .bind(&*span.end.1)
             .bind(span.rows)
-            .fetch_all(pool)
+            .fetch_all(connection)
             .await?;
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(pool: &Pool<Self>) -> sqlx::Result<StoreTime> {
-        let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
-        Ok(time(now.fetch_one(pool).await?))
+    async fn now(
+        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
+    ) -> sqlx::Result<StoreTime> {
+        now(&mut *connection.await?).await
     }
 
-    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
-        let mut held = Held::begin(pool, MIGRATING.to_owned())
+        let mut held = Held::begin(connection, MIGRATING.to_owned())
             .await
             .map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
@@ -165,13 +167,13 @@ impl Dialect for Postgres {
         Ok(())
     }
 
-    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
-        let now = Self::now(pool).await?;
+    async fn purge(mut connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = now(&mut connection).await?;
         let purge = sqlx::query(PURGE).bind(micros(now)).bind(i64::from(batch));
-        Ok(purge.execute(pool).await?.rows_affected())
+        Ok(purge.execute(&mut *connection).await?.rows_affected())
     }
 
-    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
+    async fn check(connection: &mut PgConnection) -> sqlx::Result<Vec<Finding>> {
         let (synchronous, fsync, is_copied_late, is_unlogged): (String, String, bool, bool) =
             sqlx::query_as(
                 "SELECT current_setting('synchronous_commit'), current_setting('fsync'), \
@@ -181,7 +183,7 @@ impl Dialect for Postgres {
                  coalesce((SELECT relpersistence <> 'p' FROM pg_class \
                  WHERE oid = to_regclass('idempotent_record')), false)",
             )
-            .fetch_one(pool)
+            .fetch_one(connection)
             .await?;
         Ok(judge(&synchronous, &fsync, is_copied_late, is_unlogged))
     }
@@ -189,6 +191,11 @@ impl Dialect for Postgres {
     fn class(error: &dyn DatabaseError) -> Class {
         error.code().map_or(Class::Protocol, |code| class(&code))
     }
+}
+
+async fn now(connection: &mut PgConnection) -> sqlx::Result<StoreTime> {
+    let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
+    Ok(time(now.fetch_one(connection).await?))
 }
 
 /// Writes `after` in place of `before`, if that still stands there.

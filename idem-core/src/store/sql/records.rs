@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::Pool;
+use sqlx::pool::PoolConnection;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
@@ -90,7 +91,7 @@ impl<D: Dialect> Records<D> {
         // Never closed, and if it were: the database has locks of its own.
         let _turn = self.writers.acquire().await.ok();
         let undone = |error| Self::fault(error).before_commit();
-        let locked = D::lock(&self.ready().await, at, self.limit / 2).await;
+        let locked = D::lock(self.connection().await.map_err(undone)?, at, self.limit / 2).await;
         let (mut held, found) = locked.map_err(undone)?;
         let (before, now) = (found.slot(), found.now);
         let (after, reply) = verb(before.clone(), now);
@@ -115,7 +116,7 @@ impl<D: Dialect> Records<D> {
     pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
         let at = Address::of(key);
         let found = self
-            .reading(|| async { D::read(&self.ready().await, &at).await })
+            .reading(|| async { D::read(&mut *self.connection().await?, &at).await })
             .await?;
         Ok(Answer {
             now: found.now,
@@ -125,7 +126,7 @@ impl<D: Dialect> Records<D> {
 
     pub(super) async fn scan(&self, scan: &Scan) -> Answered<Page> {
         let wanted = Span::of(scan)?;
-        let page = || async { D::page(&self.ready().await, &wanted).await };
+        let page = || async { D::page(&mut *self.connection().await?, &wanted).await };
         let rows = self.reading(page).await?;
         let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= wanted.rows);
         let last = rows.last().filter(|_| is_full);
@@ -149,31 +150,32 @@ impl<D: Dialect> Records<D> {
     }
 
     pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.reading(|| async { D::now(&self.ready().await).await })
-            .await
+        self.reading(|| D::now(self.connection())).await
     }
 
     pub(super) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.reading(|| async { D::check(&self.ready().await).await })
+        self.reading(|| async { D::check(&mut *self.connection().await?).await })
             .await
     }
 
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         in_runtime()?;
-        D::migrate(&self.pools.here()).await
+        let connection = self.connection().await.map_err(Self::fault)?;
+        D::migrate(connection).await
     }
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
         self.within_limit(|| async {
             let _turn = self.writers.acquire().await.ok();
-            let purged = D::purge(&self.ready().await, batch).await;
+            let connection = self.connection().await.map_err(Self::fault)?;
+            let purged = D::purge(connection, batch).await;
             purged.map(Some).map_err(Self::fault)
         })
         .await
     }
 
-    async fn ready(&self) -> Pool<D> {
-        self.pools.ready(self.limit.saturating_mul(2)).await
+    async fn connection(&self) -> sqlx::Result<PoolConnection<D>> {
+        self.pools.connection(self.limit.saturating_mul(2)).await
     }
 
     async fn reading<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>

@@ -11,7 +11,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
-use sqlx::{Pool, Sqlite, SqliteConnection, Transaction};
+use sqlx::pool::PoolConnection;
+use sqlx::{SqlSafeStr, Sqlite, SqliteConnection, Transaction};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -88,8 +89,12 @@ impl Dialect for Sqlite {
     const IS_SERVED_BY_A_RUNTIME: bool = false;
 
     /// How long others are waited for is the pool's `busy_timeout`.
-    async fn lock(pool: &Pool<Self>, at: &Address, _: Duration) -> sqlx::Result<(Held, Found)> {
-        let mut held = pool.begin_with("BEGIN IMMEDIATE").await?;
+    async fn lock(
+        connection: PoolConnection<Self>,
+        at: &Address,
+        _: Duration,
+    ) -> sqlx::Result<(Held, Found)> {
+        let mut held = begin(connection).await?;
         let found = find(&mut held, at).await?;
         Ok((held, found))
     }
@@ -114,12 +119,11 @@ impl Dialect for Sqlite {
         held.rollback().await
     }
 
-    async fn read(pool: &Pool<Self>, at: &Address) -> sqlx::Result<Found> {
-        find(&mut *pool.acquire().await?, at).await
+    async fn read(connection: &mut SqliteConnection, at: &Address) -> sqlx::Result<Found> {
+        find(connection, at).await
     }
 
-    async fn page(pool: &Pool<Self>, span: &Span) -> sqlx::Result<Vec<Entry>> {
-        let mut connection = pool.acquire().await?;
+    async fn page(connection: &mut SqliteConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {
         let page = if span.is_first {
             page!(">=")
         } else {
@@ -137,13 +141,15 @@ impl Dialect for Sqlite {
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(_: &Pool<Self>) -> sqlx::Result<StoreTime> {
+    async fn now(
+        _: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
+    ) -> sqlx::Result<StoreTime> {
         Ok(clock())
     }
 
-    async fn migrate(pool: &Pool<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
-        let mut held = pool.begin_with("BEGIN IMMEDIATE").await.map_err(fault)?;
+        let mut held = begin(connection).await.map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
             let migration = sqlx::raw_sql(MIGRATION);
             migration.execute(&mut *held).await.map_err(fault)?;
@@ -152,16 +158,15 @@ impl Dialect for Sqlite {
         Ok(())
     }
 
-    async fn purge(pool: &Pool<Self>, batch: u32) -> sqlx::Result<u64> {
-        let mut held = pool.begin_with("BEGIN IMMEDIATE").await?;
+    async fn purge(connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
+        let mut held = begin(connection).await?;
         let purge = sqlx::query(PURGE).bind(micros(clock())).bind(batch);
         let purged = purge.execute(&mut *held).await?;
         held.commit().await?;
         Ok(purged.rows_affected())
     }
 
-    async fn check(pool: &Pool<Self>) -> sqlx::Result<Vec<Finding>> {
-        let mut connection = pool.acquire().await?;
+    async fn check(connection: &mut SqliteConnection) -> sqlx::Result<Vec<Finding>> {
         let file: Option<String> =
             sqlx::query_scalar("SELECT file FROM pragma_database_list WHERE name = 'main'")
                 .fetch_one(&mut *connection)
@@ -188,6 +193,11 @@ impl Dialect for Sqlite {
             _ => Class::Protocol,
         }
     }
+}
+
+/// With the file from the start: a transaction that has only read until then can find it taken.
+async fn begin(connection: PoolConnection<Sqlite>) -> sqlx::Result<Held> {
+    Transaction::begin(connection, Some("BEGIN IMMEDIATE".into_sql_str())).await
 }
 
 /// Reads a key.
