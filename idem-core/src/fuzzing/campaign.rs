@@ -1,7 +1,10 @@
 //! A fuzz target without a fuzzer: its corpus, and inputs that are made from it.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::{env, fs, io, thread};
+use std::str::FromStr;
+use std::{env, fs, io, iter, thread};
 
 use fastrand::Rng;
 
@@ -24,7 +27,7 @@ impl Campaign {
     /// from a random seed, or that in `IDEM_SEED`.
     ///
     /// # Errors
-    /// If the directory can not be read, or is empty.
+    /// If the directory can not be read, or is empty, or one of the two is no number.
     pub fn over(corpus: &Path, inputs: usize) -> io::Result<Self> {
         let mut files = fs::read_dir(corpus)?
             .map(|entry| entry.map(|entry| entry.path()))
@@ -33,12 +36,9 @@ impl Campaign {
             return Err(io::Error::other("a corpus without a file"));
         }
         files.sort();
-        let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
         Ok(Self {
-            seed: number("IDEM_SEED").unwrap_or_else(|| fastrand::u64(..)),
-            inputs: number("IDEM_INPUTS").map_or(inputs, |number| {
-                usize::try_from(number).unwrap_or(usize::MAX)
-            }),
+            seed: number("IDEM_SEED")?.unwrap_or_else(|| fastrand::u64(..)),
+            inputs: number("IDEM_INPUTS")?.unwrap_or(inputs),
             corpus: files.iter().map(fs::read).collect::<io::Result<_>>()?,
         })
     }
@@ -48,18 +48,28 @@ impl Campaign {
     /// # Panics
     /// Where the property does, after printing the seed and the input.
     pub fn run(&self, property: impl Fn(&[u8])) {
-        let check = |input: &[u8]| {
+        for input in self.inputs() {
             let _named = Named {
                 seed: self.seed,
-                input,
+                input: &input,
             };
-            property(input);
-        };
-        self.corpus.iter().for_each(|file| check(file));
-        let mut rng = Rng::with_seed(self.seed);
-        for _ in 0..self.inputs {
-            check(&self.draw(&mut rng));
+            property(&input);
         }
+    }
+
+    /// Whether `property` panics at one of the inputs with a message that has `about` in it. Any
+    /// other panic is passed over: it is not what is looked for.
+    pub fn finds(&self, about: &str, property: impl Fn(&[u8])) -> bool {
+        self.inputs().any(|input| {
+            let end = catch_unwind(AssertUnwindSafe(|| property(&input)));
+            end.is_err_and(|panic| message(&*panic).contains(about))
+        })
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = Vec<u8>> {
+        let mut rng = Rng::with_seed(self.seed);
+        let drawn = iter::repeat_with(move || self.draw(&mut rng)).take(self.inputs);
+        self.corpus.iter().cloned().chain(drawn)
     }
 
     fn draw(&self, rng: &mut Rng) -> Vec<u8> {
@@ -93,6 +103,22 @@ impl Campaign {
             }
         }
     }
+}
+
+fn number<N: FromStr>(name: &str) -> io::Result<Option<N>> {
+    let Some(text) = env::var_os(name) else {
+        return Ok(None);
+    };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    let invalid = || io::Error::other(format!("{name}={} is no number", text.display()));
+    number.map(Some).ok_or_else(invalid)
+}
+
+/// What was said by a panic.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let formatted = panic.downcast_ref::<String>().map(String::as_str);
+    let plain = || panic.downcast_ref::<&str>().copied();
+    formatted.or_else(plain).unwrap_or_default()
 }
 
 /// Some of `length` bytes.

@@ -31,7 +31,8 @@ pub(super) fn check<P: Print>(bytes: &[u8]) {
     }
     if let (Some(one), Some(other)) = (one, other) {
         let same = text(&one) == text(&other);
-        assert_eq!(same, P::of(&one) == P::of(&other), "{one} and {other}");
+        let shared = P::of(&one) == P::of(&other);
+        assert_eq!(same, shared, "shared or not: {one} and {other}");
     }
 }
 

@@ -54,7 +54,8 @@ pub(super) fn check(build: Build, bytes: &[u8]) {
             }
         }
         if let (Some(one), Some(other)) = (one, other) {
-            assert_eq!([a, b] == [c, d], one == other, "{one} and {other}");
+            let same = [a, b] == [c, d];
+            assert_eq!(same, one == other, "shared or not: {one} and {other}");
         }
     }
     check_tuple(build, [a, b]);
@@ -66,9 +67,10 @@ fn check_text(template: &Template, parts: [&str; 2], text: &str) {
     let Ok(key) = Key::parse(text) else {
         panic!("{text} can not be read back");
     };
-    assert_eq!((key.as_str(), key.prefix()), (text, PREFIX));
+    assert_eq!(key.prefix(), PREFIX, "{text} has another prefix");
     if !text.contains('~') {
-        assert_eq!(read_parts(template, text), Some(parts.map(str::to_owned)));
+        let parts = Some(parts.map(str::to_owned));
+        assert_eq!(read_parts(template, text), parts, "{text} shows others");
     }
 }
 
@@ -95,5 +97,5 @@ fn unescape(part: &str) -> Option<String> {
 fn check_tuple(build: Build, parts: [&str; 2]) {
     let tuple = Key::new(PREFIX, (parts[0], parts[1])).ok();
     let tuple = tuple.map(|key| key.as_str().to_owned());
-    assert_eq!(build(&TEMPLATES[0], parts), tuple);
+    assert_eq!(build(&TEMPLATES[0], parts), tuple, "not as a tuple");
 }

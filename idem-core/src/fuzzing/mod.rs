@@ -1,9 +1,9 @@
-//! What a fuzzer runs: for each reader of bytes and text from outside, the property that it keeps
-//! whatever it is given.
+//! What a fuzzer runs: for records, replies, rows, keys, tokens and fingerprints, the property that
+//! their reader or maker keeps whatever it is given.
 //!
 //! A property is a function of some bytes that panics where it does not hold. The targets in
-//! `fuzz/` hand them to libFuzzer; [`Campaign`] runs the same ones for a fixed time on any compiler,
-//! over the same corpus.
+//! `fuzz/` hand them to libFuzzer; [`Campaign`] runs the same ones for a fixed number of inputs, made
+//! from the same corpus, on any compiler.
 //!
 //! Each property is written against a reader that it is given, so that its tests can give it one
 //! with a mistake.
@@ -14,12 +14,12 @@ mod key;
 mod key_text;
 pub(crate) mod record;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token;
 
 pub use self::campaign::Campaign;
 #[cfg(feature = "redis")]
-use crate::store::redis::reply::fuzzing as reply;
+use crate::store::redis::fuzzing as reply;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 use crate::store::sql::row::fuzzing as row;
 
@@ -54,10 +54,12 @@ pub fn record(bytes: &[u8]) {
 /// If that is not so.
 #[cfg(feature = "redis")]
 pub fn reply(bytes: &[u8]) {
-    reply::check(reply::OURS, bytes);
+    reply::check(bytes);
 }
 
-/// A row is read as the record that it was made of; one that somebody has changed is none.
+/// A row is read as the record that it was made of; one that somebody has changed is none, but for
+/// two columns that say something by themselves: another end, unless it is that of a closed mark,
+/// and other bytes for the result or error that it holds.
 ///
 /// The bytes are a column, eight bytes to change it with, and a record.
 ///

@@ -17,7 +17,8 @@ pub(super) fn check(key: KeyOf, bytes: &[u8]) {
         check_key(text, &key);
         key
     });
-    assert_eq!(one == other, keys[0] == keys[1], "{one:?} and {other:?}");
+    let same = one == other;
+    assert_eq!(same, keys[0] == keys[1], "shared or not: {keys:?}");
 }
 
 /// A token is its text, and shows it to nobody but who asks for it.
@@ -37,7 +38,10 @@ fn check_key(text: &str, key: &str) {
         .and_then(|rest| rest.strip_prefix("::~"))
         .unwrap_or_default();
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    assert!(hash.len() == 64 && hash.bytes().all(is_hex), "{key}");
+    assert!(
+        hash.len() == 64 && hash.bytes().all(is_hex),
+        "{key} is no hash"
+    );
     assert_ne!(
         hash,
         text.trim_start_matches('~'),

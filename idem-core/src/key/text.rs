@@ -111,7 +111,7 @@ impl KeyBuilder {
     }
 
     /// Adds a template's literal, as it is.
-    pub fn literal(&mut self, literal: &'static str) {
+    pub fn literal(&mut self, literal: &str) {
         self.writer.text.push_str(literal);
         self.writer.after_part = false;
     }

@@ -28,7 +28,7 @@ mod fault;
 mod link;
 mod nodes;
 mod pool;
-pub(crate) mod reply;
+mod reply;
 mod scan;
 mod script;
 mod sentinel;
@@ -59,6 +59,8 @@ use fault::{Fault, Harm, misconfigured};
 use link::Link;
 use pool::Pool;
 use reply::Reply;
+#[cfg(feature = "fuzzing")]
+pub(crate) use reply::fuzzing;
 use script::Step;
 use target::Target;
 use watch::Hub;

@@ -21,7 +21,7 @@ const TIME: usize = 7;
 
 /// Every answer of every script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(super) enum Reply {
     /// `C`
     Claimed(Grant),
     /// `P`
@@ -204,7 +204,7 @@ pub(super) fn of_another_script() -> StoreError {
 
 /// A reply that the verb does not have.
 #[derive(Debug)]
-pub(crate) struct Unexpected;
+pub(super) struct Unexpected;
 
 impl TryFrom<Reply> for ClaimReply {
     type Error = Unexpected;

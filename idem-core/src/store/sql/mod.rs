@@ -25,7 +25,9 @@
 //! Times are microseconds since 1970. A record has one byte format, the one of
 //! [`format`](crate::record::format), wherever it is kept: `record` holds it, and is what is read. The
 //! columns beside it are made from it for people and their queries. A row in which they disagree
-//! was written by somebody else and is reported as damaged, not guessed at; end a record by
+//! was written by somebody else and is reported as damaged, not guessed at. Two columns are in no
+//! disagreement with it, and are believed: `response_data`, where other bytes take the place of
+//! those it held, and `expire_at`, unless the key is closed. End a record by
 //! [`forget`](crate::Idempotency::forget) or [`resolve`](crate::Idempotency::resolve), not by an
 //! `UPDATE`. The table `idempotent_record_version` names the format of the table itself.
 //!

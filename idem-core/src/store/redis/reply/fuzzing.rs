@@ -8,21 +8,55 @@ use crate::record::{
     StoreTime,
 };
 
-/// A way to read replies.
-pub(crate) type Read = fn(Vec<u8>) -> Option<Answer<Reply>>;
+/// A way to read replies, and to tell which verbs hear one, in the order of [`VERBS`].
+#[derive(Clone, Copy)]
+struct Reader {
+    read: fn(Vec<u8>) -> Option<Answer<Reply>>,
+    hears: fn(&Answer<Reply>) -> [bool; 6],
+}
 
-pub(crate) const OURS: Read = |bytes| decode(bytes).ok();
+const OURS: Reader = Reader {
+    read: |bytes| decode(bytes).ok(),
+    hears: |answer| {
+        let again = || answer.clone();
+        [
+            again().into_verb::<ClaimReply>().is_ok(),
+            again().into_verb::<RenewReply>().is_ok(),
+            again().into_verb::<SettleReply>().is_ok(),
+            again().into_verb::<IssueReply>().is_ok(),
+            again().into_verb::<OperatorReply>().is_ok(),
+            again().into_verb::<RefuseReply>().is_ok(),
+        ]
+    },
+};
+
+/// The kinds that each verb may hear; anything else would be a word of another script.
+const VERBS: [&str; 6] = [
+    "CPSsFUXMTELD",
+    "RBGNLD",
+    "KAVNLD",
+    "IOLD",
+    "YZ",
+    "XPUSsFTLD",
+];
 
 /// Marks of a grant that its owner hears.
 const MARKS: u8 = 2 | 4;
 const MARKS_AT: usize = 26;
 
-pub(crate) fn check(read: Read, bytes: &[u8]) {
-    let Some(answer) = read(bytes.to_vec()) else {
+pub(crate) fn check(bytes: &[u8]) {
+    check_reader(OURS, bytes);
+}
+
+fn check_reader(reader: Reader, bytes: &[u8]) {
+    let Some(answer) = (reader.read)(bytes.to_vec()) else {
         return;
     };
     assert_eq!(write(&answer), plain(bytes), "{answer:?} is another reply");
-    check_verbs(bytes[0], &answer);
+    for (kinds, hears) in VERBS.iter().zip((reader.hears)(&answer)) {
+        let may = kinds.contains(char::from(bytes[0]));
+        assert_eq!(hears, may, "{answer:?} at the verb of {kinds}");
+    }
 }
 
 /// The bytes without what nobody asks for: a lease that is over is over, however long ago, and not
@@ -35,23 +69,6 @@ fn plain(bytes: &[u8]) -> Vec<u8> {
         _ => {}
     }
     plain
-}
-
-/// Which verb may hear which kinds; anything else would be a word of another script.
-fn check_verbs(kind: u8, answer: &Answer<Reply>) {
-    let again = || answer.clone();
-    let hears = [
-        ("CPSsFUXMTELD", again().into_verb::<ClaimReply>().is_ok()),
-        ("RBGNLD", again().into_verb::<RenewReply>().is_ok()),
-        ("KAVNLD", again().into_verb::<SettleReply>().is_ok()),
-        ("IOLD", again().into_verb::<IssueReply>().is_ok()),
-        ("YZ", again().into_verb::<OperatorReply>().is_ok()),
-        ("XPUSsFTLD", again().into_verb::<RefuseReply>().is_ok()),
-    ];
-    for (kinds, hears) in hears {
-        let may = kinds.contains(char::from(kind));
-        assert_eq!(hears, may, "{answer:?} at the verb of {kinds}");
-    }
 }
 
 /// The bytes of an answer, as the scripts write them.
@@ -133,5 +150,63 @@ fn kind(reply: &Reply) -> u8 {
         Reply::Nothing => b'N',
         Reply::Late => b'L',
         Reply::Damaged => b'D',
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OURS, Reader, Reply, check_reader};
+    use crate::fuzzing::tests::finds;
+    use crate::record::RenewReply;
+
+    fn is_another_reply(broken: Reader) -> bool {
+        let property = |bytes: &[u8]| check_reader(broken, bytes);
+        finds("reply", "is another reply", property)
+    }
+
+    #[test]
+    fn a_reply_that_goes_on_behind_its_end_is_found() {
+        let read = |bytes: Vec<u8>| {
+            let short = bytes[..bytes.len().saturating_sub(1)].to_vec();
+            (OURS.read)(bytes).or_else(|| (OURS.read)(short))
+        };
+        assert!(is_another_reply(Reader { read, ..OURS }));
+    }
+
+    #[test]
+    fn an_unknown_kind_that_is_taken_for_a_permission_is_found() {
+        let read = |mut bytes: Vec<u8>| {
+            let known = (OURS.read)(bytes.clone());
+            known.or_else(|| {
+                *bytes.first_mut()? = b'R';
+                (OURS.read)(bytes)
+            })
+        };
+        assert!(is_another_reply(Reader { read, ..OURS }));
+    }
+
+    #[test]
+    fn a_kind_that_is_taken_for_another_is_found() {
+        let read = |bytes| {
+            let mut answer = (OURS.read)(bytes)?;
+            if RenewReply::try_from(answer.reply.clone()).is_ok() {
+                answer.reply = Reply::Renewed;
+            }
+            Some(answer)
+        };
+        assert!(is_another_reply(Reader { read, ..OURS }));
+    }
+
+    #[test]
+    fn a_verb_that_hears_the_words_of_another_is_found() {
+        let broken = Reader {
+            hears: |answer| {
+                let [claim, renew, settle, issue, operator, refuse] = (OURS.hears)(answer);
+                [claim, renew, settle || renew, issue, operator, refuse]
+            },
+            ..OURS
+        };
+        let property = |bytes: &[u8]| check_reader(broken, bytes);
+        assert!(finds("reply", "at the verb of", property));
     }
 }

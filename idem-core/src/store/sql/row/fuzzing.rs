@@ -30,13 +30,14 @@ pub(crate) fn check(read: Read, bytes: &[u8]) {
 fn check_record(read: Read, record: &Record, column: u8, value: i64) {
     let row = Row::of(record);
     let kept = Slot::Record(within_range(record.clone()));
-    assert_eq!(read(&row, BEFORE), kept, "{row:?}");
+    assert_eq!(read(&row, BEFORE), kept, "not what it was made of: {row:?}");
 
     let mut changed = row.clone();
     let may_change = change(&mut changed, column, value, &record.state);
     if changed != row && !may_change {
-        assert_eq!(read(&changed, BEFORE), Slot::Damaged, "{changed:?}");
-        assert_eq!(read(&changed, END), Slot::Absent, "{changed:?}");
+        let (before, after) = (read(&changed, BEFORE), read(&changed, END));
+        assert_eq!(before, Slot::Damaged, "not damaged: {changed:?}");
+        assert_eq!(after, Slot::Absent, "not over: {changed:?}");
     }
 }
 
@@ -86,7 +87,8 @@ fn check_foreign(read: Read, packed: &[u8], value: i64) {
         record: packed.to_vec(),
     };
     let slot = read(&row, BEFORE);
-    assert!(!matches!(slot, Slot::Record(_)), "{slot:?} of {row:?}");
+    let is_record = matches!(slot, Slot::Record(_));
+    assert!(!is_record, "read from foreign bytes: {slot:?}");
 }
 
 #[cfg(test)]
@@ -94,7 +96,17 @@ impl Row {
     /// A reader with a mistake: what was packed, whatever the columns say.
     pub(crate) fn packed_only(&self) -> Slot {
         let payload = self.response_data.as_deref().unwrap_or_default();
-        let bytes = [&*self.record, payload].concat();
+        Self::unpacked([&*self.record, payload].concat())
+    }
+
+    /// A reader with a mistake: what was packed, without its last byte.
+    pub(crate) fn cut_short(&self) -> Slot {
+        let mut bytes = self.record.clone();
+        bytes.pop();
+        Self::unpacked(bytes)
+    }
+
+    fn unpacked(bytes: Vec<u8>) -> Slot {
         format::decode(bytes.into(), END).map_or(Slot::Damaged, Slot::Record)
     }
 }
