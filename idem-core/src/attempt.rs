@@ -1,20 +1,22 @@
 //! One run of a body, as the body sees it.
 
+mod lease;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
-use crate::engine::ask::{Asked, Unanswered, late};
-use crate::engine::core::{Core, Counters};
+use self::lease::Lease;
+pub(crate) use self::lease::Renewing;
+use crate::engine::ask::{Unanswered, late};
+use crate::engine::core::Core;
 use crate::engine::signal::Signal;
 use crate::error::{Context, Error};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
 use crate::policy::Settings;
-use crate::record::{
-    Echo, Fence, Grant, OnAbandoned, Outcome, Owner, Renew, RenewReply, Settle, StoreTime,
-};
+use crate::record::{Fence, Grant, Owner, RenewReply, StoreTime};
 use crate::store::StoreKey;
 
 tokio::task_local! {
@@ -62,23 +64,6 @@ pub(crate) struct Inner {
     ended: AtomicBool,
     signal: Signal,
 }
-
-/// What the owner knows of its record.
-#[derive(Debug, Clone, Copy)]
-struct Lease {
-    /// The store's time in the last answer.
-    answered: StoreTime,
-    /// When the request of that answer was sent: the lease counts from here.
-    sent: Instant,
-    checkpoint: bool,
-}
-
-/// The part of a lease after which a silent attempt counts itself lost.
-const SAFE_PART: f64 = 0.8;
-
-/// Between two heartbeats of one attempt: a lease too short to be kept does not keep the one
-/// background thread from everybody else.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
 impl Attempt {
     pub(crate) fn granted(
@@ -241,143 +226,10 @@ impl Attempt {
         self.0.lost.load(Ordering::SeqCst)
     }
 
-    /// Whether [`lose`](Self::lose) has yet to be said. Not of an attempt that has ended: its lease
-    /// may run out while it is being settled, and the answer to a heartbeat that was under way then
-    /// says nothing.
-    pub(crate) fn can_be_lost(&self) -> bool {
-        !self.is_lost() && !self.0.ended.load(Ordering::SeqCst)
-    }
-
-    /// Returns when the body has to go: the record was lost and somebody else may get it.
-    pub(crate) async fn must_stop(&self) {
-        let is_told = || self.0.stop.load(Ordering::SeqCst);
-        self.0.signal.until(is_told).await;
-    }
-
-    /// Counts the record as lost. At hold, past the checkpoint, nobody else can get the key, so
-    /// the body may finish, and under a lock it decides itself; otherwise it has to go.
-    pub(crate) fn lose(&self) {
-        if !self.can_be_lost() || self.0.lost.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        Counters::add(&self.0.core.counters.lease_lost);
-        tracing::error!(key = ?self.0.store_key, "an attempt lost its lease");
-        let settings = &self.0.settings;
-        let nobody_else_can_have_it = settings.on_abandoned == OnAbandoned::Hold
-            && self.lease().checkpoint
-            && !settings.recover;
-        if !nobody_else_can_have_it && !self.0.key.is_lock() {
-            self.0.stop.store(true, Ordering::SeqCst);
-        }
-        self.0.signal.say();
-    }
-
     /// Whether its record is in the transaction of its caller.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.0.in_transaction
-    }
-
-    /// A renewal is under way until what this gives is dropped.
-    pub(crate) fn renewing(&self) -> Renewing {
-        self.0.renewals.fetch_add(1, Ordering::SeqCst);
-        Renewing(self.clone())
-    }
-
-    /// Returns when no renewal is under way.
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
-    pub(crate) async fn no_renewal(&self) {
-        let is_none = || self.0.renewals.load(Ordering::SeqCst) == 0;
-        self.0.signal.until(is_none).await;
-    }
-
-    /// Ends the body, whatever the policy says: the process goes down. `false` if it has ended, or
-    /// has been told.
-    pub(crate) fn stop(&self) -> bool {
-        if self.0.ended.load(Ordering::SeqCst) || self.0.stop.swap(true, Ordering::SeqCst) {
-            return false;
-        }
-        self.0.lost.store(true, Ordering::SeqCst);
-        self.0.signal.say();
-        true
-    }
-
-    /// The body has ended; what becomes of its lease does not matter any more.
-    pub(crate) fn end(&self) {
-        self.0.ended.store(true, Ordering::SeqCst);
-    }
-
-    /// After this moment a silent attempt counts itself lost.
-    pub(crate) fn safe_until(&self) -> Instant {
-        self.lease().sent + self.0.settings.terms.lease.mul_f64(SAFE_PART)
-    }
-
-    /// Counts the record as lost if its lease has run out unheard, also where the background thread
-    /// has not noticed yet, as in a process that was stopped for a while.
-    pub(crate) fn lose_if_late(&self) {
-        if self.safe_until() <= Instant::now() {
-            self.lose();
-        }
-    }
-
-    /// Whether it was lost before its body began: its claim was heard, or its task polled, too
-    /// late. Also at hold: nothing has begun, so that to leave costs nothing, and an operator may
-    /// have forgotten the record meanwhile and let another attempt run.
-    pub(crate) fn came_too_late(&self) -> bool {
-        self.lose_if_late();
-        self.is_lost()
-    }
-
-    /// When the next heartbeat is due.
-    pub(crate) fn renew_at(&self) -> Instant {
-        self.lease().sent + (self.0.settings.terms.lease / 3).max(SHORTEST_PAUSE)
-    }
-
-    /// How long to wait before a heartbeat that got no answer is repeated.
-    pub(crate) fn retry_pause(&self) -> Duration {
-        (self.0.settings.terms.lease / 10).max(SHORTEST_PAUSE)
-    }
-
-    pub(crate) fn renewal(&self, checkpoint: bool) -> Renew {
-        Renew {
-            owner: self.0.owner,
-            terms: self.0.settings.terms,
-            checkpoint,
-            not_after: StoreTime::default(),
-            echo: self.echo(),
-        }
-    }
-
-    pub(crate) fn settlement(&self, outcome: Outcome) -> Settle {
-        Settle {
-            owner: self.0.owner,
-            terms: self.0.settings.terms,
-            outcome,
-            not_after: StoreTime::default(),
-            echo: Some(self.echo()),
-        }
-    }
-
-    /// Takes over what a renewal was answered.
-    pub(crate) fn hear_renewal(&self, asked: &Asked<RenewReply>, checkpoint: bool) {
-        match asked.reply {
-            RenewReply::Renewed { rebuilt } => {
-                let mut lease = self.lease();
-                lease.answered = lease.answered.max(asked.now);
-                lease.sent = lease.sent.max(asked.sent);
-                lease.checkpoint |= checkpoint;
-                drop(lease);
-                if rebuilt {
-                    self.count_record_lost();
-                }
-            }
-            RenewReply::Lost | RenewReply::Damaged => self.lose(),
-            RenewReply::Late => {}
-        }
-    }
-
-    pub(crate) fn count_record_lost(&self) {
-        self.0.core.count_record_lost(&self.0.store_key);
     }
 
     pub(crate) fn context(&self) -> Context {
@@ -386,39 +238,6 @@ impl Attempt {
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
-    }
-
-    fn echo(&self) -> Echo {
-        let lease = *self.lease();
-        Echo {
-            answered: lease.answered,
-            grant: self.0.grant,
-            checkpoint: lease.checkpoint,
-            policy: self.0.settings.on_abandoned,
-            fingerprint: self.0.fingerprint,
-        }
-    }
-
-    fn lease(&self) -> MutexGuard<'_, Lease> {
-        self.0.lease.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A renewal that is under way.
-#[derive(Debug)]
-pub(crate) struct Renewing(Attempt);
-
-impl Clone for Renewing {
-    fn clone(&self) -> Self {
-        self.0.renewing()
-    }
-}
-
-impl Drop for Renewing {
-    fn drop(&mut self) {
-        if self.0.0.renewals.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.0.signal.say();
-        }
     }
 }
 
