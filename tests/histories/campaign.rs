@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use fastrand::Rng;
 use idem_tests::history::{
-    self, Broken, Law, Level, Loss, OPERATIONS_PER_KEY, Terms, judge, keys, now, operations,
+    self, Broken, LEASE, Law, Level, Loss, OPERATIONS_PER_KEY, Terms, judge, keys, now, operations,
 };
 use tempfile::TempDir;
 
@@ -20,9 +20,6 @@ use crate::fault::{self, Fault};
 use crate::ground::Ground;
 use crate::size::Size;
 use crate::tally::Tally;
-
-/// The lease of the functions that `caller` guards.
-const LEASE: Duration = Duration::from_secs(1);
 
 /// For how long workers and stores are left alone before the first fault.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -43,6 +40,8 @@ pub(crate) struct Outcome {
     pub(crate) faults: BTreeMap<Fault, usize>,
     pub(crate) violations: BTreeMap<Law, Vec<String>>,
     pub(crate) losses: BTreeMap<Law, Vec<String>>,
+    /// Keys that everything that is promised was judged at.
+    pub(crate) whole: usize,
     took: Duration,
 }
 
@@ -85,6 +84,7 @@ impl Campaign {
             faults: BTreeMap::new(),
             violations: BTreeMap::new(),
             losses: BTreeMap::new(),
+            whole: 0,
             took: Duration::ZERO,
         };
         for fault in course.applied.into_inner().unwrap() {
@@ -133,18 +133,42 @@ impl Campaign {
                     })
                 }),
             ];
-            while !lanes.iter().any(thread::ScopedJoinHandle::is_finished)
-                && (!course.had(self.size.faults, &faults)
-                    || operations(folder.path())? < self.size.operations)
-            {
-                thread::sleep(Duration::from_millis(20));
-            }
+            let waited = self.wait_for_enough(&faults, folder, course, || {
+                lanes.iter().any(thread::ScopedJoinHandle::is_finished)
+            });
             course.is_over.store(true, Ordering::Relaxed);
             for lane in lanes {
                 lane.join().unwrap()?;
             }
-            Ok(())
+            waited
         })
+    }
+
+    /// Waits for as many operations and faults as there are to be, and for each of `faults`, but
+    /// not for ever, nor when a lane `has_failed`.
+    fn wait_for_enough(
+        &self,
+        faults: &[Fault],
+        folder: &TempDir,
+        course: &Course,
+        has_failed: impl Fn() -> bool,
+    ) -> Result<()> {
+        let (begin, too_long) = (Instant::now(), self.size.too_long());
+        while !has_failed() {
+            let operations = operations(folder.path())?;
+            let (count, missing) = course.had(faults);
+            if operations >= self.size.operations && count >= self.size.faults && missing.is_empty()
+            {
+                break;
+            }
+            ensure!(
+                begin.elapsed() < too_long,
+                "after {too_long:?} there were {operations} operations and {count} faults, none of \
+                 them {missing:?}"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     fn judge(
@@ -172,6 +196,7 @@ impl Campaign {
             }
             add(&mut outcome.violations, key, verdict.violations);
             add(&mut outcome.losses, key, verdict.losses);
+            outcome.whole += usize::from(verdict.is_whole);
             outcome.tally.add(&events, rows.len());
         }
         Ok(())
@@ -185,10 +210,11 @@ fn add(to: &mut BTreeMap<Law, Vec<String>>, key: u64, broken: Vec<Broken>) {
 }
 
 impl Course {
-    /// Whether there were as many faults, and each of `all`.
-    fn had(&self, count: usize, all: &[Fault]) -> bool {
+    /// How many faults there were, and which of `all` were not among them.
+    fn had(&self, all: &[Fault]) -> (usize, Vec<Fault>) {
         let applied = self.applied.lock().unwrap();
-        applied.len() >= count && all.iter().all(|fault| applied.contains(fault))
+        let missing = all.iter().filter(|fault| !applied.contains(fault));
+        (applied.len(), missing.copied().collect())
     }
 
     /// Every fault once, in any order, again and again, until it is over.
@@ -239,6 +265,7 @@ impl Outcome {
             title,
             operations,
             tally,
+            whole,
             took,
             ..
         } = self;
@@ -249,7 +276,8 @@ impl Outcome {
             .map(|(fault, count)| format!("{fault} {count}"))
             .collect();
         format!(
-            "{title}: {operations} operations on {tally}, {all} faults ({}), {} violations{}, {} losses{}, {} s",
+            "{title}: {operations} operations on {tally}, {all} faults ({}), {} violations{}, {} \
+             losses{} ({whole} keys judged before the first one), {} s",
             faults.join(", "),
             count(&self.violations),
             by_law(&self.violations),

@@ -145,6 +145,65 @@ fn a_second_attempt_past_its_checkpoint_is_seen() {
     assert_kept(Level::Recover, &[dead, passed, asked, SWEEP]);
 }
 
+/// `a` passed its checkpoint and died.
+const PASSED: &str = "0 a invoked, 1 a begun 4, 2 a passed";
+/// `c` passes, too, long after it.
+const NEXT_PASSES: &str = "2000000 c invoked, 2000001 c begun 6, 2000002 c passed, \
+                           2000003 c happened, 2000004 c ended ok, 2000005 c returned ok c";
+const NEXT_STAYS: &str = "9000000 s invoked, 9000001 s returned ok c";
+
+#[test]
+fn a_lookup_by_one_that_then_did_nothing_counts_for_those_after_it() {
+    let declined = "1000003 b invoked, 1000004 b found 5 nothing, 1000005 b begun 5, \
+                    1000006 b ended nothing, 1000007 b returned failed";
+    assert_kept(Level::Recover, &[PASSED, declined, NEXT_PASSES, NEXT_STAYS]);
+    // Of an attempt before its own, or of one that came after both, it says nothing.
+    for fence in [4, 7] {
+        let other = format!("1000003 b invoked, 1000004 b found {fence} nothing");
+        assert_breaks(
+            Law::OnePasses,
+            Level::Recover,
+            &[PASSED, &other, NEXT_PASSES, NEXT_STAYS],
+        );
+    }
+}
+
+#[test]
+fn a_word_that_nothing_happened_excuses_only_those_after_it() {
+    let late = "0 b invoked, 1 b begun 4, 3 a invoked, 1000003 a begun 5, 1000004 b ended nothing, \
+                1000004 b returned failed, 1000005 a happened, 1000006 a ended ok, \
+                1000007 a returned ok a";
+    assert_breaks(Law::OnePasses, Level::Hold, &[late, SWEEP]);
+}
+
+#[test]
+fn a_success_that_only_others_were_told_of_is_one() {
+    let untold = "0 a invoked, 1 a begun 5, 2 a happened, 3 a ended ok, 4 a returned unconfirmed a, \
+                  5 b invoked, 6 b returned ok a";
+    assert_kept(Level::Rerun, &[untold, SWEEP]);
+    // It was called before the others were told.
+    let after =
+        "1 c invoked, 2000001 c begun 6, 2000002 c ended nothing, 2000003 c returned failed";
+    assert_breaks(Law::OneLives, Level::Rerun, &[untold, after, SWEEP]);
+}
+
+#[test]
+fn an_error_or_a_panic_that_no_body_made_is_seen() {
+    let declined = "0 b invoked, 0 b begun 4, 0 b ended nothing, 0 b returned failed";
+    let panicked = "0 b invoked, 0 b begun 4, 0 b ended unknown, 0 b returned panicked";
+    for kept in [declined, panicked] {
+        assert_kept(Level::Rerun, &[kept, WINNER, SWEEP]);
+    }
+    for of_nobody in [
+        "0 b invoked, 0 b returned failed",
+        "0 b invoked, 0 b returned panicked",
+        "0 b invoked, 0 b begun 4, 0 b ended nothing, 0 b returned panicked",
+        "0 b invoked, 0 b begun 4, 0 b ended ok, 0 b returned failed",
+    ] {
+        assert_breaks(Law::OwnErrors, Level::Rerun, &[of_nobody, WINNER, SWEEP]);
+    }
+}
+
 #[test]
 fn what_recover_found_is_a_result() {
     let dead = "0 a invoked, 1 a begun 5, 2 a passed, 3 a happened";
@@ -267,6 +326,18 @@ fn what_a_store_has_lost_is_no_violation_and_what_it_can_not_have_lost_is() {
     ];
     let laws = broken_with(Level::Hold, &idle, &[], &loss(1, 2));
     assert_eq!(laws, [Law::ResultHasEffect]);
+}
+
+#[test]
+fn what_was_broken_before_a_store_lost_anything_is_a_violation() {
+    let second = "5000 b invoked, 5001 b begun 6, 5002 b happened, 5003 b ended ok, \
+                  5004 b returned ok b";
+    let loss = [Loss {
+        from: 6_000,
+        until: 7_000,
+    }];
+    let laws = broken_with(Level::Hold, &[WINNER, second, SWEEP], &[], &loss);
+    assert!(laws.contains(&Law::OneEffect), "{laws:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use fastrand::Rng;
 use idem_tests::history::SWEEPER;
 use idem_tests::process::Worker;
@@ -45,6 +45,9 @@ impl<'a> Crew<'a> {
     /// Does it to one of them, and makes up for it.
     pub(crate) fn suffer(&self, fault: Fault, dice: &mut Rng) -> Result<()> {
         let mut worker = lock(&self.workers[dice.usize(..self.workers.len())]);
+        if let Some(end) = worker.ended()? {
+            bail!("a worker ended by itself: {end}");
+        }
         if fault == Fault::KilledWorker {
             worker.kill()?;
             *worker = launch(&self.orders, take(&self.next), dice.u64(..))?;

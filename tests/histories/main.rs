@@ -15,6 +15,7 @@ mod size;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use idem_tests::cluster::Cluster;
 use idem_tests::history::Level;
@@ -59,11 +60,19 @@ fn assert_kept(outcome: &Outcome) {
     assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
 }
 
+/// What is called lossy has to have something left to be judged.
+#[track_caller]
+fn assert_lost_nothing_else(outcome: &Outcome) {
+    let whole = outcome.whole;
+    assert!(whole >= 5, "only {whole} keys before the first loss");
+    assert_kept(outcome);
+}
+
 // C01, E01, E02, E15, R01, R06, R08, X01
 #[test]
 fn at_hold_on_redis_no_history_breaks_a_promise() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 24), &redis));
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 22), &redis));
 }
 
 // E01, L01
@@ -99,12 +108,12 @@ fn in_transaction_mode_every_effect_is_there_exactly_once() {
     assert_kept(&outcome);
 }
 
-/// What a store has lost it can not hold; what is left to be judged are keys that were first called
-/// after it, and the promises that need no record.
+/// What a store has lost it can not hold. What is left to be judged are the promises that need no
+/// record, and the others up to the first loss that a key could have had a record at.
 #[test]
 fn a_redis_that_comes_back_empty_loses_what_it_had_and_nothing_else() {
     let redis = OneRedis::start(Kind::Forgetful).unwrap();
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 6), &redis));
+    assert_lost_nothing_else(&outcome(&campaign("hold", Level::Hold, 6), &redis));
 }
 
 #[test]
@@ -120,20 +129,26 @@ fn a_slot_that_moves_takes_the_promises_with_it() {
 
 #[test]
 fn a_fail_over_loses_what_the_replica_had_not_and_nothing_else() {
-    if is_long() {
-        let sentinels = Sentinels::start(&RedisOptions::new()).unwrap();
-        assert_kept(&outcome(&campaign("hold", Level::Hold, 2), &sentinels));
+    if !is_long() {
+        println!("not run: fail-overs are left to the long run (IDEM_LONG)");
+        return;
     }
+    let sentinels = Sentinels::start(&RedisOptions::new()).unwrap();
+    assert_lost_nothing_else(&outcome(&campaign("hold", Level::Hold, 2), &sentinels));
 }
 
 /// A checker that can not fail proves nothing. It is judged by the weakest level; what it does wrong
-/// takes two to meet at a bad moment, so it has a few chances.
+/// takes two to meet at a bad moment, so it goes on until they have.
 #[test]
 fn the_protocol_of_the_textbooks_is_caught() {
-    let is_caught = (0..5).any(|_| {
+    const SOON: Duration = Duration::from_mins(2);
+    let begin = Instant::now();
+    let is_caught = || {
         let redis = OneRedis::start(Kind::OfTheTextbook).unwrap();
         let outcome = outcome(&campaign("textbook", Level::Rerun, 1), &redis);
         !outcome.violations.is_empty()
-    });
-    assert!(is_caught);
+    };
+    while !is_caught() {
+        assert!(begin.elapsed() < SOON, "nothing wrong was seen");
+    }
 }

@@ -18,10 +18,21 @@ pub(crate) struct Size {
     pub(crate) pause: Range<u64>,
 }
 
+/// Ten minutes, and so much for each operation: far more than it takes where the faults leave any
+/// time for them.
+const AT_LEAST: Duration = Duration::from_mins(10);
+const PER_OPERATION: Duration = Duration::from_millis(50);
+
 /// All campaigns together, where there is time.
 const LONG: u64 = 540_000;
 
 impl Size {
+    /// When it is long clear that operations or faults do not come.
+    pub(crate) fn too_long(&self) -> Duration {
+        let operations = u32::try_from(self.operations).unwrap_or(u32::MAX);
+        AT_LEAST + PER_OPERATION * operations
+    }
+
     /// A part of all, in percent: where there is time, of the long run, or of as many operations
     /// as `IDEM_OPERATIONS` says.
     pub(crate) fn part(percent: u64) -> Self {

@@ -8,13 +8,13 @@ use idem_tests::history::{Answer, Event, Finding, What};
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) keys: usize,
+    calls: usize,
     pub(crate) attempts: usize,
     pub(crate) replays: usize,
     unconfirmed: usize,
     /// Calls whose process died.
     unanswered: usize,
-    /// Lookups that found an effect, and those that found none.
-    found: [usize; 2],
+    found: Findings,
     /// Keys whose outcome nobody knows.
     held: usize,
     /// Keys with more than one effect.
@@ -23,21 +23,31 @@ pub(crate) struct Tally {
     refused: BTreeMap<String, usize>,
 }
 
+/// Lookups that found an effect, and those that found none.
+#[derive(Debug, Default)]
+struct Findings {
+    done: usize,
+    not_done: usize,
+}
+
 impl Tally {
     /// Adds what the calls on one key have seen.
     pub(crate) fn add(&mut self, events: &[Event], rows: usize) {
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
         let returned = count(|event| matches!(event.what, What::Returned(_)));
         self.keys += 1;
+        let calls = count(|event| event.what == What::Invoked);
+        self.calls += calls;
         self.attempts += count(|event| matches!(event.what, What::Begun { .. }));
         self.replays += count(is_replay);
         self.unconfirmed += count(is_unconfirmed);
-        self.unanswered += count(|event| event.what == What::Invoked) - returned;
+        self.unanswered += calls - returned;
         for event in events {
             match &event.what {
-                What::Found { finding, .. } => {
-                    self.found[usize::from(*finding == Finding::NotDone)] += 1;
-                }
+                What::Found { finding, .. } => match finding {
+                    Finding::Done(_) => self.found.done += 1,
+                    Finding::NotDone => self.found.not_done += 1,
+                },
                 What::Returned(Answer::Refused(code)) => {
                     *self.refused.entry(code.clone()).or_insert(0) += 1;
                 }
@@ -48,6 +58,11 @@ impl Tally {
         let effects = rows + count(|event| event.what == What::Happened);
         self.repeated += usize::from(effects > 1);
     }
+}
+
+/// Whether the store, or the database beside it, could not be asked.
+fn is_out_of_reach(code: &str) -> bool {
+    matches!(code, "store" | "database")
 }
 
 fn is_replay(event: &Event) -> bool {
@@ -67,7 +82,13 @@ fn is_held(event: &Event) -> bool {
 
 impl fmt::Display for Tally {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [done, nothing] = self.found;
+        let Findings { done, not_done } = self.found;
+        let out_of_reach: usize = self
+            .refused
+            .iter()
+            .filter(|(code, _)| is_out_of_reach(code))
+            .map(|(_, count)| count)
+            .sum();
         let refused = self
             .refused
             .iter()
@@ -75,10 +96,13 @@ impl fmt::Display for Tally {
         let refused: Vec<String> = refused.collect();
         write!(
             out,
-            "{} keys ({} attempts, {} replays, {} results unconfirmed, refused: {}; {} calls \
-             died; lookups found {done} effects and {nothing} times none; {} keys held at last, {} with more \
-             than one effect)",
+            "{} keys ({} calls, {} % of them while the store was out of reach; {} attempts, {} \
+             replays, {} results unconfirmed, refused: {}; {} calls died; lookups found {done} \
+             effects and {not_done} times none; {} keys held at last, {} with more than one \
+             effect)",
             self.keys,
+            self.calls,
+            100 * out_of_reach / self.calls.max(1),
             self.attempts,
             self.replays,
             self.unconfirmed,

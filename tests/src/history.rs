@@ -1,6 +1,11 @@
 //! What processes saw of one key, written down by all of them in one order, and whether it keeps
 //! the promises: the binary `caller` writes such histories, the suite `histories` judges them.
 
+use std::time::Duration;
+
+/// The lease of the functions that `caller` guards: the shortest that is allowed.
+pub const LEASE: Duration = Duration::from_secs(1);
+
 mod event;
 mod journal;
 mod judge;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::event::Event;
+use super::event::{Event, What};
 use super::known::{Point, calls};
 use super::laws::{self, History};
 
@@ -51,6 +51,8 @@ pub enum Law {
     FencesGrow,
     /// Nobody gets a result before the one who made it was done.
     ResultAfterCommit,
+    /// Who is told of an error or a panic of a body ran one that ended so.
+    OwnErrors,
     /// Who asks after a success gets it, or cannot reach the store.
     SuccessStays,
     /// When the faults are over, the key has an answer.
@@ -66,6 +68,7 @@ impl Law {
                 | Self::OneBody
                 | Self::FencesGrow
                 | Self::ResultAfterCommit
+                | Self::OwnErrors
                 | Self::Answered
         )
     }
@@ -96,12 +99,50 @@ pub struct Verdict {
     pub violations: Vec<Broken>,
     /// Promises that ended with the records of the store.
     pub losses: Vec<Broken>,
+    /// Whether there was an attempt to be judged by everything that is promised: the store had
+    /// lost nothing yet.
+    pub is_whole: bool,
 }
 
 /// Judges the history of a key. In transaction mode `rows` are the effects that the database has,
 /// by the call that had them; elsewhere they stand in the history.
+///
+/// What needs the store's records is judged up to the first of the `losses` that the key could
+/// have had a record at.
 #[must_use]
 pub fn judge(terms: Terms, events: &[Event], rows: &[u64], losses: &[Loss]) -> Verdict {
+    let intact = before(events, losses);
+    let mut verdict = Verdict {
+        is_whole: intact
+            .iter()
+            .any(|event| matches!(event.what, What::Begun { .. })),
+        ..Verdict::default()
+    };
+    let all = broken(terms, events, rows);
+    if intact.len() == events.len() {
+        verdict.violations = all;
+        return verdict;
+    }
+    let until_then = broken(terms, intact, rows);
+    let until_then = until_then.into_iter();
+    verdict.violations = until_then
+        .filter(|broken| broken.law.falls_with_the_store())
+        .collect();
+    for broken in all {
+        if !broken.law.falls_with_the_store() {
+            verdict.violations.push(broken);
+        } else if !verdict
+            .violations
+            .iter()
+            .any(|known| known.law == broken.law)
+        {
+            verdict.losses.push(broken);
+        }
+    }
+    verdict
+}
+
+fn broken(terms: Terms, events: &[Event], rows: &[u64]) -> Vec<Broken> {
     let mut calls = calls(events);
     // What is committed is there as one; when it came about is not known.
     let always = Point { place: 0, at: 0 };
@@ -112,29 +153,22 @@ pub fn judge(terms: Terms, events: &[Event], rows: &[u64], losses: &[Loss]) -> V
             None => *unknown.entry(*row).or_insert(0) += 1,
         }
     }
-    let history = History {
+    laws::broken(&History {
         terms,
         calls: &calls,
         foreign: unknown.keys().copied().collect(),
-    };
-    let is_exposed = is_exposed(events, losses);
-    let mut verdict = Verdict::default();
-    for broken in laws::broken(&history) {
-        if is_exposed && broken.law.falls_with_the_store() {
-            verdict.losses.push(broken);
-        } else {
-            verdict.violations.push(broken);
-        }
-    }
-    verdict
+    })
 }
 
-/// Whether the store lost records while the key had one, or could have.
-fn is_exposed(events: &[Event], losses: &[Loss]) -> bool {
-    let (Some(first), Some(last)) = (events.first(), events.last()) else {
-        return false;
+/// What there was before the store lost records while the key had one, or could have.
+fn before<'a>(events: &'a [Event], losses: &[Loss]) -> &'a [Event] {
+    let Some(first) = events.first() else {
+        return events;
     };
-    losses
-        .iter()
-        .any(|loss| first.at <= loss.until && loss.from <= last.at)
+    let touching = losses.iter().filter(|loss| first.at <= loss.until);
+    let Some(from) = touching.map(|loss| loss.from).min() else {
+        return events;
+    };
+    let intact = events.iter().position(|event| event.at >= from);
+    &events[..intact.unwrap_or(events.len())]
 }

@@ -22,7 +22,8 @@ pub(super) struct Call {
     pub(super) effects: Vec<Point>,
     pub(super) ended: Option<(Point, End)>,
     pub(super) committing: Option<Point>,
-    pub(super) found: Option<(Point, Finding)>,
+    /// Its lookups, each with the fence of the attempt that asked.
+    pub(super) found: Vec<(Point, u64, Finding)>,
     pub(super) returned: Option<(Point, Answer)>,
 }
 
@@ -36,7 +37,7 @@ impl Call {
             effects: Vec::new(),
             ended: None,
             committing: None,
-            found: None,
+            found: Vec::new(),
             returned: None,
         }
     }
@@ -49,7 +50,7 @@ impl Call {
             What::Happened => self.effects.push(point),
             What::Ended(end) => self.ended = Some((point, *end)),
             What::Committing => self.committing = Some(point),
-            What::Found { finding, .. } => self.found = Some((point, *finding)),
+            What::Found { fence, finding } => self.found.push((point, *fence, *finding)),
             What::Returned(answer) => self.returned = Some((point, answer.clone())),
         }
     }
@@ -65,12 +66,6 @@ impl Call {
             Some((point, Answer::Ok { value, confirmed })) => Some((point, value, confirmed)),
             _ => None,
         }
-    }
-
-    /// Whether its caller was given its own body's result, and the store has it.
-    pub(super) fn is_settled(&self) -> bool {
-        self.result()
-            .is_some_and(|(_, value, confirmed)| confirmed && value == self.number)
     }
 
     pub(super) fn ended_so(&self, end: End) -> Option<Point> {

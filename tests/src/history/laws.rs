@@ -14,11 +14,29 @@ pub(super) struct History<'a> {
 /// The clock of a store and the one of the histories, over a lease.
 const CLOCKS_DIFFER: u64 = 5_000;
 
+/// Two attempts.
+struct Pair<'a> {
+    earlier: &'a Call,
+    later: &'a Call,
+    /// The body of the later one.
+    begun: Point,
+    /// In the same order.
+    fences: (u64, u64),
+}
+
+impl Pair<'_> {
+    /// Whether the earlier one's body had ended in one of these ways when the later one's began.
+    fn was_over(&self, ends: &[End]) -> bool {
+        let ended = self.earlier.ended;
+        ended.is_some_and(|(over, end)| ends.contains(&end) && over.place < self.begun.place)
+    }
+}
+
 /// Who breaks a law, and how.
 type Judge = fn(&History<'_>) -> Option<String>;
 
 pub(super) fn broken(history: &History<'_>) -> Vec<Broken> {
-    let laws: [(Law, Judge); 10] = [
+    let laws: [(Law, Judge); 11] = [
         (Law::OneResult, one_result),
         (Law::ResultHasEffect, result_has_effect),
         (Law::OneEffect, one_effect),
@@ -27,6 +45,7 @@ pub(super) fn broken(history: &History<'_>) -> Vec<Broken> {
         (Law::OneBody, one_body),
         (Law::FencesGrow, fences_grow),
         (Law::ResultAfterCommit, result_after_commit),
+        (Law::OwnErrors, own_errors),
         (Law::SuccessStays, success_stays),
         (Law::Answered, answered),
     ];
@@ -61,15 +80,35 @@ impl History<'_> {
     }
 
     /// Each two attempts, the one with the lower fence first.
-    fn pairs(&self) -> impl Iterator<Item = (&Call, &Call, Point)> {
+    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
         self.attempts().flat_map(|(later, begun, fence)| {
             let before = self.attempts().filter(move |(_, _, other)| *other < fence);
-            before.map(move |(earlier, ..)| (earlier, later, begun))
+            before.map(move |(earlier, _, other)| Pair {
+                earlier,
+                later,
+                begun,
+                fences: (other, fence),
+            })
         })
     }
 
-    /// What an attempt before this moment may still hold: its lease counts from when its claim was
-    /// sent, which was after the call was made.
+    /// Whether somebody was given an attempt's result, and the store has it.
+    fn is_settled(&self, attempt: &Call) -> bool {
+        self.results()
+            .any(|(_, _, value, confirmed)| confirmed && value == attempt.number)
+    }
+
+    /// Whether somebody's lookup found that attempts before his own have no effect, and are to have
+    /// none: those with at most the lower fence, for those with the higher one.
+    fn is_ruled_out(&self, (lower, higher): (u64, u64)) -> bool {
+        let mut lookups = self.calls.iter().flat_map(|call| &call.found);
+        lookups.any(|(_, fence, finding)| {
+            *finding == Finding::NotDone && lower < *fence && *fence <= higher
+        })
+    }
+
+    /// What an attempt before this moment may still hold: its first lease, as if it counted from the
+    /// call. Neither the time that the call waited for it nor its renewals are in the history.
     fn lease_is_over(&self, earlier: &Call, now: Point) -> bool {
         let lease = u64::try_from(self.terms.lease.as_micros()).unwrap_or(u64::MAX);
         earlier.invoked.at + lease <= now.at + CLOCKS_DIFFER
@@ -122,12 +161,11 @@ fn one_passes(history: &History<'_>) -> Option<String> {
         Level::Recover => call.passed.is_some(),
         Level::Rerun | Level::Transaction => false,
     };
-    let found_nothing = |call: &Call| matches!(call.found, Some((_, Finding::NotDone)));
-    let (earlier, later, _) = history.pairs().find(|(earlier, later, _)| {
-        passes(earlier)
-            && passes(later)
-            && earlier.ended_so(End::Nothing).is_none()
-            && !found_nothing(later)
+    let Pair { earlier, later, .. } = history.pairs().find(|pair| {
+        passes(pair.earlier)
+            && passes(pair.later)
+            && !pair.was_over(&[End::Nothing])
+            && !history.is_ruled_out(pair.fences)
     })?;
     Some(format!(
         "{} and {} passed their checkpoints",
@@ -135,21 +173,27 @@ fn one_passes(history: &History<'_>) -> Option<String> {
     ))
 }
 
+/// How a body ends that has no result: its attempt may be gone before its lease is.
+const GONE: [End; 3] = [End::Nothing, End::Unknown, End::Dropped];
+
 fn one_lives(history: &History<'_>) -> Option<String> {
     if history.is_in_a_transaction() {
         return None;
     }
-    let has_gone = |earlier: &Call, begun: Point| match earlier.ended {
-        Some((over, End::Nothing | End::Unknown | End::Dropped)) => over.place < begun.place,
-        _ => false,
-    };
-    let (earlier, later, _) = history.pairs().find(|(earlier, _, begun)| {
-        earlier.is_settled()
-            || !(has_gone(earlier, *begun) || history.lease_is_over(earlier, *begun))
-    })?;
+    if let Some(pair) = history
+        .pairs()
+        .find(|pair| history.is_settled(pair.earlier))
+    {
+        let [later, earlier] = [pair.later.number, pair.earlier.number];
+        return Some(format!("{later} began after the success of {earlier}"));
+    }
+    let pair = history
+        .pairs()
+        .find(|pair| !pair.was_over(&GONE) && !history.lease_is_over(pair.earlier, pair.begun))?;
     Some(format!(
-        "{} began while {} lived, or after its success",
-        later.number, earlier.number
+        "{} began while {} lived, by this machine's clock (a store's clock that was set forward \
+         meanwhile looks so, too)",
+        pair.later.number, pair.earlier.number
     ))
 }
 
@@ -187,10 +231,10 @@ fn result_after_commit(history: &History<'_>) -> Option<String> {
             Level::Transaction => maker.and_then(|maker| maker.committing),
             _ => maker.and_then(|maker| maker.ended_so(End::Ok)),
         };
-        let found = history.calls.iter().filter_map(|call| match call.found {
-            Some((point, Finding::Done(found))) if found == value => Some(point),
-            _ => None,
-        });
+        let lookups = history.calls.iter().flat_map(|call| &call.found);
+        let found = lookups
+            .filter(|(.., finding)| *finding == Finding::Done(value))
+            .map(|(point, ..)| *point);
         done.into_iter()
             .chain(found)
             .any(|done| done.place < point.place)
@@ -199,6 +243,20 @@ fn result_after_commit(history: &History<'_>) -> Option<String> {
         .results()
         .find(|(_, point, value, _)| !was_done(*value, *point))?;
     Some(format!("{} got {value} before it was done", call.number))
+}
+
+fn own_errors(history: &History<'_>) -> Option<String> {
+    let ended = |call: &Call, ends: &[End]| call.ended.is_some_and(|(_, end)| ends.contains(&end));
+    let is_of_nobody = |call: &&Call| match call.returned {
+        Some((_, Answer::Failed)) => !ended(call, &[End::Nothing, End::Unknown]),
+        Some((_, Answer::Panicked)) => !ended(call, &[End::Unknown]),
+        _ => false,
+    };
+    let call = history.calls.iter().find(is_of_nobody)?;
+    Some(format!(
+        "{} was told of an error or a panic that its body did not end with",
+        call.number
+    ))
 }
 
 fn success_stays(history: &History<'_>) -> Option<String> {

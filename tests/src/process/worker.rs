@@ -80,6 +80,11 @@ impl Worker {
         lock(&self.process).wait(limit)
     }
 
+    /// How it ended, or None while it runs.
+    pub fn ended(&self) -> Result<Option<ExitStatus>> {
+        lock(&self.process).ended()
+    }
+
     /// kill -9, and reaps it.
     pub fn kill(&self) -> Result<()> {
         lock(&self.process).kill()

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{PostgresStore, Store};
 use idem_core::{Idempotency, Policy, RedisStore};
-use idem_tests::history::What;
+use idem_tests::history::{LEASE, What};
 use idem_tests::sentinel::MASTER;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -16,8 +16,6 @@ use crate::body::{Call, Failed};
 use crate::functions;
 use crate::textbook::Textbook;
 
-/// The shortest that is allowed.
-pub(crate) const LEASE: Duration = Duration::from_secs(1);
 /// How long a store call may take.
 const LIMIT: Duration = Duration::from_millis(500);
 /// How long a call waits for another one, if it does.
