@@ -1,22 +1,15 @@
 //! The sweep finds what it is there for: calls that nobody guards, as one writes them by hand.
 
-use std::time::Duration;
-
-use idem_core::record::{Claim, ClaimReply, OnAbandoned, Outcome, Owner, Settle, StoreTime, Terms};
+use idem_core::record::{Claim, ClaimReply, Outcome, Settle, StoreTime};
 use idem_core::store::{Store, StoreKey};
+use idem_tests::attempt::{TERMS, claim, owner};
 use idem_tests::rig::Rig;
 
 use crate::scene::{Said, Scene};
 use crate::sweep::sweep;
 
-const OWNER: Owner = Owner::from_bytes([8; 16]);
-
-const TERMS: Terms = Terms {
-    lease: Duration::from_mins(1),
-    expire: Duration::from_hours(1),
-    doubt: Duration::from_hours(1),
-    limit: Duration::from_secs(1),
-};
+/// The number of the attempt.
+const BY_HAND: u64 = 8;
 
 const NEVER: StoreTime = StoreTime::from_micros(u64::MAX);
 
@@ -27,15 +20,8 @@ impl Scene<Rig> {
 
     async fn claim_by_hand(&self) {
         let claim = Claim {
-            owner: OWNER,
-            terms: TERMS,
-            fingerprint: None,
-            policy: OnAbandoned::Hold,
-            checkpoint: true,
-            token: None,
-            recover: false,
-            wait: false,
             not_after: NEVER,
+            ..claim(BY_HAND, StoreTime::from_micros(0), TERMS)
         };
         let claimed = self.store().claim(&self.store_key(), &claim).await;
         assert!(matches!(claimed.unwrap().reply, ClaimReply::Claimed(_)));
@@ -43,7 +29,7 @@ impl Scene<Rig> {
 
     async fn settle_by_hand(&self, outcome: Outcome) {
         let settle = Settle {
-            owner: OWNER,
+            owner: owner(BY_HAND),
             terms: TERMS,
             outcome,
             not_after: NEVER,

@@ -60,8 +60,9 @@ impl Ground for Rig {
 /// No call is to be late on a machine that is busy.
 const PATIENT: Duration = Duration::from_secs(5);
 
-/// Here a give-up takes so long, by the server's clock.
-const LIMIT: Duration = Duration::from_secs(1);
+/// Here a give-up takes so long, by the server's clock: what no busy machine needs for a call, and
+/// not so long that a sweep would take minutes.
+const LIMIT: Duration = Duration::from_secs(5);
 
 static SERVER: LazyLock<RedisServer> =
     LazyLock::new(|| RedisServer::start(RedisOptions::new()).unwrap());
@@ -77,7 +78,7 @@ impl Ground for OnRedis {
     type Store = RedisStore;
 
     /// Most of the time is waiting for what can no longer arrive.
-    const AT_ONCE: usize = 12;
+    const AT_ONCE: usize = 24;
 
     async fn new() -> Self {
         let store = RedisBuilder::server(SERVER.url()).limit(LIMIT);

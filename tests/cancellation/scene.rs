@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use idem_core::record::{Claim, ClaimReply, OnAbandoned, Owner, Terms};
+use idem_core::record::{Claim, ClaimReply, Terms};
 use idem_core::store::{Store, StoreKey};
 use idem_core::{Attempt, Error, Fingerprint, Key, OnError, Policy, Results};
+use idem_tests::attempt::{TERMS, claim};
 use idem_tests::body::{Bodies, until};
 use idem_tests::faulty::Faulty;
 use serde::{Deserialize, Serialize};
@@ -200,21 +201,13 @@ impl<G: Ground> Scene<G> {
     pub(crate) async fn dies(&self, in_doubt: bool) {
         let store = self.store().inner();
         let now = store.now().await.unwrap();
+        let terms = Terms {
+            lease: Duration::from_millis(1),
+            ..TERMS
+        };
         let claim = Claim {
-            owner: Owner::from_bytes([7; 16]),
-            terms: Terms {
-                lease: Duration::from_millis(1),
-                expire: Duration::from_hours(1),
-                doubt: Duration::from_hours(1),
-                limit: Duration::from_secs(1),
-            },
-            fingerprint: None,
-            policy: OnAbandoned::Hold,
             checkpoint: in_doubt,
-            token: None,
-            recover: false,
-            wait: false,
-            not_after: now.after(Duration::from_secs(1)),
+            ..claim(7, now, terms)
         };
         let key = StoreKey::new(self.ground.idem().namespace(), &self.key).unwrap();
         let claimed = store.claim(&key, &claim).await.unwrap().reply;
