@@ -22,7 +22,7 @@ use idem_core::store::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use idem_core::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 
-use self::fault::Heard;
+use self::fault::{Gate, Heard};
 use crate::mortal::trap;
 
 /// A [`Store`] with [`Fault`]s. Clones share everything.
@@ -192,6 +192,12 @@ impl<S: Store> Faulty<S> {
         fault
     }
 
+    async fn until_open(&self) {
+        let mut is_open = self.shared.is_open.subscribe();
+        // The sender lives in `self`.
+        let _ = is_open.wait_for(|is_open| *is_open).await;
+    }
+
     async fn suffer<R, F>(&self, fault: Fault, verb: impl Fn() -> F) -> Result<R, StoreError>
     where
         F: Future<Output = Result<R, StoreError>>,
@@ -199,10 +205,8 @@ impl<S: Store> Faulty<S> {
         if fault.delay > Duration::ZERO {
             tokio::time::sleep(fault.delay).await;
         }
-        if fault.gate {
-            let mut is_open = self.shared.is_open.subscribe();
-            // The sender lives in `self`.
-            let _ = is_open.wait_for(|is_open| *is_open).await;
+        if fault.gate == Some(Gate::BeforeTheStore) {
+            self.until_open().await;
         }
         if fault.yields {
             tokio::task::yield_now().await;
@@ -210,6 +214,9 @@ impl<S: Store> Faulty<S> {
         let mut answer = Err(unavailable(StoreErrorKind::Unavailable));
         for _ in 0..fault.deliveries {
             answer = verb().await;
+        }
+        if fault.gate == Some(Gate::BehindIt) {
+            self.until_open().await;
         }
         if fault.yields {
             tokio::task::yield_now().await;

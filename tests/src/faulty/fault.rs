@@ -27,11 +27,18 @@ pub enum Verb {
 #[must_use]
 pub struct Fault {
     pub(super) delay: Duration,
-    pub(super) gate: bool,
+    pub(super) gate: Option<Gate>,
     pub(super) yields: bool,
     pub(super) deliveries: u8,
     pub(super) keeps_a_copy: bool,
     pub(super) heard: Heard,
+}
+
+/// Where a call is held up until [`open`](super::Faulty::open).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gate {
+    BeforeTheStore,
+    BehindIt,
 }
 
 /// What the caller hears.
@@ -49,7 +56,7 @@ impl Fault {
     /// The call works.
     pub const NONE: Self = Self {
         delay: Duration::ZERO,
-        gate: false,
+        gate: None,
         yields: false,
         deliveries: 1,
         keeps_a_copy: false,
@@ -149,7 +156,13 @@ impl Fault {
 
     /// …held up before it reaches the store, until [`open`](super::Faulty::open).
     pub const fn gated(mut self) -> Self {
-        self.gate = true;
+        self.gate = Some(Gate::BeforeTheStore);
+        self
+    }
+
+    /// …whose answer is held up until [`open`](super::Faulty::open).
+    pub const fn with_gated_answer(mut self) -> Self {
+        self.gate = Some(Gate::BehindIt);
         self
     }
 }
