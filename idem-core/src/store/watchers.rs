@@ -31,7 +31,7 @@ impl MayEnd for OperatorReply {
     }
 }
 
-/// Subscriptions.
+/// A channel for each key that somebody in this process waits at; it counts the ends heard of.
 #[derive(Default)]
 pub(super) struct Watchers {
     channels: Mutex<Channels>,
