@@ -152,3 +152,52 @@ async fn a_delivery_whose_task_panics_comes_again_while_other_bodies_run() {
     assert_eq!((counts.parked, counts.dead, bodies.count()), (0, 0, 2));
     aside.nothing_is_left().await;
 }
+
+/// The one that panics late was begun on a connection that another one's panic has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_on_a_connection_that_is_lost_leaves_the_next_one_alone() {
+    let rabbit = queue();
+    let (engine, calls) = (Engine::new(), Bodies::default());
+    let [slow, last] = [(); 2].map(|()| Held::new());
+    let [early, late] = [(); 2].map(|()| Arc::new(AtomicBool::new(true)));
+    let seen = (slow.clone(), last.clone(), early.clone(), late.clone());
+    let counted = calls.clone();
+    let listening = Listening::start(&rabbit, move |message: Message| {
+        let (engine, calls) = (engine.clone(), counted.clone());
+        let (slow, last, early, late) = seen.clone();
+        async move {
+            let (place, armed) = match message.id.as_str() {
+                "slow" => (Some(slow), late),
+                "panics" => (None, early),
+                _ => (Some(last), Arc::default()),
+            };
+            if message.id.as_str() == "last" {
+                calls.add();
+            }
+            let body = async || {
+                if let Some(place) = place {
+                    place.stay().await;
+                }
+                Ok(())
+            };
+            engine.run(&message.id, body).await?;
+            Ok(Bomb(armed))
+        }
+    });
+    let aside = Aside::on_the_broker_of_all(&rabbit).await;
+    aside.link.publish(&id("slow"), b"").await.unwrap();
+    slow.entered().await;
+    aside.link.publish(&id("panics"), b"").await.unwrap();
+    soon("it comes again", async || acked(&listening) >= 2).await;
+    aside.link.publish(&id("last"), b"").await.unwrap();
+    last.entered().await;
+    slow.release();
+    soon("it panics", async || !late.load(Ordering::SeqCst)).await;
+    soon("it comes again, too", async || acked(&listening) >= 4).await;
+    last.release();
+    soon("the last is done", async || acked(&listening) >= 5).await;
+    listening.stop().await;
+    assert_eq!(calls.count(), 1);
+    assert!(!early.load(Ordering::SeqCst));
+    aside.nothing_is_left().await;
+}

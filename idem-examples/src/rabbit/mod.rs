@@ -125,7 +125,7 @@ impl Rabbit {
     {
         let (stopping, stopped) = watch::channel(false);
         let work = Arc::new(Work::new(consumer, handler, stopped));
-        let mut running = JoinSet::new();
+        let mut lost = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
             let connected = tokio::select! {
@@ -134,12 +134,12 @@ impl Rabbit {
             };
             let ended = match connected {
                 Ok(link) => {
+                    let mut running = JoinSet::new();
                     let ended =
                         serve(self, &link, &work, &mut running, stop.as_mut(), &stopping).await;
                     if ended.is_err() {
-                        // The bodies that still run hold the connection, and as long as that lives
-                        // the broker counts on all of its deliveries.
-                        let _ = link.close().await;
+                        // Aside: a good-bye over a lost connection takes its time.
+                        lost.spawn(see_through(running, link));
                     }
                     ended
                 }
@@ -149,14 +149,23 @@ impl Rabbit {
                 Ok(()) => break,
                 Err(error) => tracing::warn!(%error, "the broker is away; it is dialled again"),
             }
+            while lost.try_join_next().is_some() {}
             tokio::select! {
                 () = &mut stop => break,
                 () = tokio::time::sleep(REDIAL) => {}
             }
         }
         stopping.send_replace(true);
-        while running.join_next().await.is_some() {}
+        while lost.join_next().await.is_some() {}
     }
+}
+
+/// Leaves a connection that is lost, and finishes what has begun on it.
+async fn see_through(mut running: JoinSet<()>, link: Link) {
+    // The bodies that still run hold the connection, and as long as that lives the broker counts on
+    // all of its deliveries.
+    let _ = link.close().await;
+    while running.join_next().await.is_some() {}
 }
 
 /// Works on one connection. Ok if it was stopped, an error if the connection ended.
