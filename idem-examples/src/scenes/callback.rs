@@ -97,24 +97,26 @@ pub async fn apply<DB: Dialect>(
     }
     let (order_no, charge_no) = (&note.order_no, note.charge_no);
     let answer = match note.kind {
-        Kind::Paid => orders::pay(tx, order_no, charge_no, None).await?,
+        Kind::Paid => Some(orders::pay(tx, order_no, charge_no, None).await?),
         Kind::Refunded => match order.charge_no {
             Some(paid_by) if paid_by == charge_no => {
                 let cause = format!("refund of charge {charge_no}");
-                orders::change(tx, order_no, Status::Refunded, &cause, None).await?
+                Some(orders::change(tx, order_no, Status::Refunded, &cause, None).await?)
             }
             // Of a charge too many: the order keeps the one that paid it.
-            Some(_) => return Ok(payments::note(tx, note).await?),
+            Some(_) => None,
             None => return Err(CallbackError::NotNow(order.status)),
         },
     };
     match answer {
-        Answer::Applied { .. } | Answer::AlreadyThere { .. } => {}
-        // A charge too many that was given back: with this line the books are even.
-        _ if note.kind == Kind::Paid && payments::was_refunded(tx, note).await? => {}
-        Answer::Illegal { current, .. } => return Err(CallbackError::NotNow(current)),
-        Answer::NotFound => return Err(CallbackError::NoSuchOrder),
-        Answer::Conflict { .. } => return Err(CallbackError::AnotherCharge),
+        None | Some(Answer::Applied { .. } | Answer::AlreadyThere { .. }) => {}
+        Some(Answer::NotFound) => return Err(CallbackError::NoSuchOrder),
+        // A charge too many that was given back, of an order that is paid by another one, or has gone
+        // on since: with this line the books are even. The order's own is already there.
+        Some(Answer::Illegal { .. } | Answer::Conflict { .. })
+            if note.kind == Kind::Paid && payments::was_refunded(tx, note).await? => {}
+        Some(Answer::Illegal { current, .. }) => return Err(CallbackError::NotNow(current)),
+        Some(Answer::Conflict { .. }) => return Err(CallbackError::AnotherCharge),
     }
     payments::note(tx, note).await?;
     Ok(())

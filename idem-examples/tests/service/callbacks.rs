@@ -136,6 +136,20 @@ fn a_refund_that_overtakes_its_payment_is_taken_when_it_comes_again() -> Result<
 }
 
 #[test]
+fn a_payment_that_is_told_after_its_refund_is_noted_and_changes_nothing() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    assert_eq!(client.pay(&order_no)?.status, 200);
+    for kind in ["refunded", "paid"] {
+        assert_success(&client.notify(&client.notification(&order_no, kind)?)?);
+        assert_eq!(client.status_of(&order_no)?, "refunded");
+    }
+    assert_eq!(client.payments(&order_no)?.len(), 2);
+    Ok(())
+}
+
+#[test]
 fn the_notification_of_a_payment_by_the_page_finds_it_paid() -> Result<()> {
     let service = Service::start()?;
     let client = service.client();
