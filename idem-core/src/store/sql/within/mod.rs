@@ -68,18 +68,16 @@ pub trait Within: Database {
         now: StoreTime,
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
-    /// The same at the end of `savepoint`, which sqlx opened as the level `_depth`, and keeps what was
+    /// The same at the end of `savepoint`, which sqlx opened as the level `depth`, and keeps what was
     /// done in it. If it does not, or is dropped before its end, all of that is taken back.
     fn conclude(
         savepoint: Transaction<'_, Self>,
-        _depth: usize,
+        depth: usize,
         at: &Address,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
-    ) -> impl Future<Output = sqlx::Result<bool>> + Send {
-        write_and_keep(savepoint, at, before, after, now)
-    }
+    ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
     /// Takes back what was done since the mark, and keeps the key.
     fn back(

@@ -17,13 +17,13 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::mysql::MySqlRow;
-use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection};
+use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection, Transaction};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
 use super::super::row::{Address, Columns, Found, Row, micros};
-use super::{Call, Entered, Hold, Within, back, deepen, mark, unmark};
+use super::{Call, Entered, Hold, Within, back, deepen, mark, unmark, write_and_keep};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -73,6 +73,17 @@ impl Within for MySql {
         let update = sqlx::raw_sql(AssertSqlSafe(update(at, after, now)));
         update.execute(connection).await?;
         Ok(true)
+    }
+
+    async fn conclude(
+        savepoint: Transaction<'_, Self>,
+        _: usize,
+        at: &Address,
+        before: Option<&Row>,
+        after: &Row,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        write_and_keep(savepoint, at, before, after, now).await
     }
 
     async fn back(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<()> {

@@ -11,13 +11,13 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _};
+use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _, Transaction};
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{advisory, literal, lock_timeout, put};
 use super::super::row::{Address, Columns, Row};
-use super::{Call, Entered, Hold, Within, back, deepen, depth, mark};
+use super::{Call, Entered, Hold, Within, back, deepen, depth, mark, write_and_keep};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -55,6 +55,17 @@ impl Within for Postgres {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         put(connection, at, before, Some(after), now).await
+    }
+
+    async fn conclude(
+        savepoint: Transaction<'_, Self>,
+        _: usize,
+        at: &Address,
+        before: Option<&Row>,
+        after: &Row,
+        now: StoreTime,
+    ) -> sqlx::Result<bool> {
+        write_and_keep(savepoint, at, before, after, now).await
     }
 
     async fn back(connection: &mut PgConnection, at: &Address) -> sqlx::Result<()> {
