@@ -8,7 +8,8 @@
 //! The time is `UTC_TIMESTAMP(6)`, in a statement that is sent after the lock was granted.
 //! `SYSDATE(6)` reads a local clock that repeats an hour each autumn.
 
-use std::fmt::Write;
+mod statements;
+
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
@@ -16,11 +17,15 @@ use sqlx::mysql::MySqlDatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::{MySql, MySqlConnection, QueryBuilder};
 
+use self::statements::{
+    COMMIT, DELETE, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
+};
+pub(super) use self::statements::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
 use super::held::Held;
 use super::migrate::{self, Tables};
-use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros, time};
+use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, micros, time};
 use super::span::Span;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::StoreTime;
@@ -28,75 +33,8 @@ use crate::store::Finding;
 
 const MIGRATION: &str = include_str!("migrations/mysql_1.sql");
 
-macro_rules! clock {
-    () => {
-        "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))"
-    };
-}
-
-pub(super) const FIND: &str = concat!(
-    "SELECT clock.micros, ",
-    columns!(),
-    " FROM (SELECT ",
-    clock!(),
-    " AS micros) AS clock LEFT JOIN idempotent_record ON key_hash = ?"
-);
-
-pub(super) const UPDATE: &str = "UPDATE idempotent_record SET request_id = ?, status = ?, fence = ?, \
-     attempt = ?, fingerprint = ?, checkpoint = ?, lease_until = ?, response_data = ?, \
-     expire_at = ?, record = ?, update_time = ?, \
-     create_time = IF(create_time = 0, update_time, create_time) WHERE key_hash = ?";
-
-const DELETE: &str = "DELETE FROM idempotent_record WHERE key_hash = ?";
-
-/// The rows of one type between two keys. A comparison of pairs would be plainer, but is not
-/// looked up in the index.
-macro_rules! page {
-    ($from:literal) => {
-        concat!(
-            "SELECT business_type, business_key, ",
-            clock!(),
-            ", ",
-            columns!(),
-            " FROM idempotent_record WHERE business_type = ? AND business_key ",
-            $from,
-            " ? AND business_key < ? ORDER BY business_key LIMIT ?"
-        )
-    };
-}
-
-/// The rows of later types.
-const LATER_TYPES: &str = concat!(
-    "SELECT business_type, business_key, ",
-    clock!(),
-    ", ",
-    columns!(),
-    " FROM idempotent_record WHERE business_type > ? AND business_type < ?",
-    " ORDER BY business_type, business_key LIMIT ?"
-);
-
 /// More characters than a key has.
 const LONGER_THAN_A_KEY: usize = 51;
-
-/// Rows that a call or another purge is at are left for the next time.
-const OVER: &str = "SELECT key_hash FROM idempotent_record WHERE expire_at <= ? \
-     ORDER BY expire_at LIMIT ? FOR UPDATE SKIP LOCKED";
-
-/// The session's own patience with locks is put aside, and back by [`COMMIT`] and [`ROLLBACK`].
-macro_rules! begin {
-    () => {
-        "SET @idem_patience = @@SESSION.innodb_lock_wait_timeout, \
-         SESSION innodb_lock_wait_timeout = {seconds}; \
-         SET TRANSACTION ISOLATION LEVEL READ COMMITTED; \
-         START TRANSACTION"
-    };
-}
-
-const COMMIT: &str = "COMMIT; SET SESSION innodb_lock_wait_timeout = @idem_patience";
-const ROLLBACK: &str = "ROLLBACK; SET SESSION innodb_lock_wait_timeout = @idem_patience";
-
-/// One per database: the name may have 64 characters, and is the whole server's.
-const MIGRATING: &str = "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 600)";
 
 impl Dialect for MySql {
     type Held = Held<Self>;
@@ -155,11 +93,7 @@ impl Dialect for MySql {
         } else {
             char::MAX.to_string().repeat(LONGER_THAN_A_KEY)
         };
-        let page = if span.is_first {
-            page!(">=")
-        } else {
-            page!(">")
-        };
+        let page = if span.is_first { PAGE_FROM } else { PAGE_AFTER };
         let mut rows = sqlx::query_as::<_, Listed>(page)
             .bind(&*span.begin.0)
             .bind(&*span.begin.1)
@@ -260,7 +194,7 @@ impl Dialect for MySql {
 }
 
 async fn now(connection: &mut MySqlConnection) -> sqlx::Result<StoreTime> {
-    let now = sqlx::query_scalar(concat!("SELECT ", clock!()));
+    let now = sqlx::query_scalar(NOW);
     Ok(time(now.fetch_one(connection).await?))
 }
 
@@ -277,39 +211,6 @@ async fn put(
     };
     query.bind(&at.hash[..]).execute(connection).await?;
     Ok(())
-}
-
-/// In whole seconds, as the server counts; more than the longest would be refused.
-pub(super) fn lock_wait_timeout(patience: Duration) -> u64 {
-    /// MariaDB's; MySQL has a longer one.
-    const LONGEST: u64 = 100_000_000;
-    patience.as_secs().clamp(1, LONGEST)
-}
-
-fn begin(patience: Duration) -> String {
-    format!(begin!(), seconds = lock_wait_timeout(patience))
-}
-
-/// Either way the row is there afterwards, and locked; of what stands in it nothing changes.
-pub(super) fn insert_or_lock(at: &Address) -> String {
-    format!(
-        "INSERT INTO idempotent_record (key_hash, business_type, business_key, request_id, \
-         status, fence, attempt, checkpoint, expire_at, record, create_time, update_time) \
-         VALUES (x'{}', _utf8mb4 x'{}', _utf8mb4 x'{}', '', 0, 0, 0, FALSE, 0, '', 0, 0) \
-         ON DUPLICATE KEY UPDATE status = status",
-        hex(&at.hash),
-        hex(at.business_type.as_bytes()),
-        hex(at.business_key.as_bytes())
-    )
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string can not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }
 
 async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
