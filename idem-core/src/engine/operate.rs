@@ -146,6 +146,9 @@ impl Idempotency {
     /// Refuses a request that has not come yet: a Cancel that overtook its Try. A call with `key`
     /// gets [`Error::Refused`] for as long as the engine keeps records.
     ///
+    /// Ok says that nothing has happened, by the word of the bodies that have run. With
+    /// `on_abandoned = "rerun"` that is the last one's word, also for those that died before it.
+    ///
     /// # Errors
     /// If the request came first: [`Error::InProgress`], [`Error::OutcomeUnknown`], or
     /// [`Error::Duplicate`] if it is done. [`Error::TokenRejected`] for the key of a one-time

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use idem_core::record::{
-    ClaimReply, Current, RenewReply, Reply as Replied, SettleReply, Slot, State, StoreTime,
+    ClaimReply, Current, OnAbandoned, RenewReply, Reply as Replied, SettleReply, Slot, State,
+    StoreTime,
 };
 
 use crate::attempt::{Answer, End, Packet, Reply, Says, Told, result_of};
@@ -37,7 +38,7 @@ impl World {
         {
             self.breaks(Law::Nine);
         }
-        self.learns(from, &packet, &replied, at);
+        self.learns(plan, from, &packet, &replied, at);
         let reply = Reply {
             to: packet,
             at,
@@ -64,7 +65,7 @@ impl World {
             .is_some_and(|(record, attempt)| record.owner == owner(i) && !attempt.given_up)
     }
 
-    fn learns(&mut self, i: usize, packet: &Packet, reply: &Replied, at: StoreTime) {
+    fn learns(&mut self, plan: &Plan, i: usize, packet: &Packet, reply: &Replied, at: StoreTime) {
         match (packet.says, reply) {
             (_, Replied::Claim(ClaimReply::Claimed(grant))) => {
                 self.learns_of_a_grant(i, Told::from_grant(grant), at);
@@ -78,7 +79,7 @@ impl World {
             (
                 Says::Settle(end, _),
                 Replied::Settle(reply @ (SettleReply::Settled | SettleReply::Adopted)),
-            ) => self.learns_of_an_end(i, end, *reply == SettleReply::Settled),
+            ) => self.learns_of_an_end(plan, i, end, *reply == SettleReply::Settled),
             (
                 _,
                 Replied::Settle(SettleReply::Superseded {
@@ -112,11 +113,22 @@ impl World {
         self.now = at;
     }
 
-    fn learns_of_an_end(&mut self, i: usize, end: End, was_ours: bool) {
+    fn learns_of_an_end(&mut self, plan: &Plan, i: usize, end: End, was_ours: bool) {
         let truth = &mut self.attempts[i].truth;
         truth.has_ended = true;
         match end {
-            End::Fail | End::Release => truth.is_excused |= was_ours,
+            End::Fail | End::Release => {
+                truth.is_excused |= was_ours;
+                // A body that runs again speaks for those before it, too.
+                if was_ours
+                    && plan.policy == OnAbandoned::Rerun
+                    && let Some(granted) = truth.granted
+                {
+                    for earlier in self.granted_up_to(granted.fence) {
+                        earlier.truth.is_excused = true;
+                    }
+                }
+            }
             End::Ok(whose) => {
                 if success_in(&self.slot) != Some(&result_of(whose)) {
                     self.breaks(Law::Three);

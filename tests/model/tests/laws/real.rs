@@ -136,6 +136,7 @@ fn with_an_operator_and_refusals_every_law_stands() {
     };
     stands("at hold, an operator", operated(base));
     stands("at hold, a refusal", refused(base));
+    stands("at rerun, a refusal", refused(Plan::RERUN));
     let missing = SEEN.missing();
     for answer in [
         "Forgotten",
