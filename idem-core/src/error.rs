@@ -310,6 +310,9 @@ pub enum StoreErrorKind {
     Unavailable,
     /// The server answered that it can not take the write now: out of memory, read-only, loading.
     Refused,
+    /// Other transactions were in the way: a deadlock, a serialization failure, a lock that somebody
+    /// kept. Nothing is wrong with the store; do it again, in a new transaction.
+    Conflict,
     /// Wrong password, missing rights, a server that is too old: somebody has to change the set-up.
     Misconfigured,
     /// An answer that this version does not know. It is never taken as a permission.

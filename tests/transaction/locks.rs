@@ -128,7 +128,7 @@ pub(crate) async fn of_two_that_want_two_keys_crosswise_one_is_told<D: Base>(sql
     };
     assert!(told.is_retryable(), "{told}");
     assert_eq!(code(&told), sqlstate);
-    assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Refused));
+    assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Conflict));
     assert_eq!(place.effects().await, [1, 2]);
 }
 
@@ -161,6 +161,6 @@ where
     assert_eq!(place.bodies.count(), 1);
     let told = told.expect("the record was locked");
     assert!(told.is_retryable(), "{told}");
-    assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Refused));
+    assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Conflict));
     told
 }

@@ -119,7 +119,7 @@ async fn refused_as_busy(place: &Place<Sqlite>, tx: &mut Transaction<'_, Sqlite>
     let Error::Store { source } = &refused else {
         panic!("{refused}");
     };
-    assert_eq!(source.kind(), StoreErrorKind::Refused);
+    assert_eq!(source.kind(), StoreErrorKind::Conflict);
     assert!(refused.is_retryable());
     assert_eq!(
         code(&refused).parse::<u32>().unwrap() & 0xff,
@@ -199,7 +199,7 @@ async fn a_transaction_that_was_rolled_back_within_the_body_may_be_tried_again()
     let Error::Store { source } = &refused else {
         panic!("{refused}");
     };
-    assert_eq!(source.kind(), StoreErrorKind::Refused);
+    assert_eq!(source.kind(), StoreErrorKind::Conflict);
     assert!(refused.is_retryable());
     assert_eq!(code(&refused), "1");
     drop(tx);

@@ -9,6 +9,7 @@
 //! | success, replay, `Duplicate`, `ResultUnavailable` | [`Action::Ack`] |
 //! | `InProgress` | [`Action::Delay`] by what is left of the lease; not counted |
 //! | `Store`, `LeaseLost`, a service that is set up wrongly, and what you call [away](Meaning::Away) | [`Action::Pause`]; not counted |
+//! | `Store` of the kinds [`Conflict`](crate::StoreErrorKind::Conflict) and [`Protocol`](crate::StoreErrorKind::Protocol) | [`Action::Delay`] of this message alone; not counted |
 //! | `OutcomeUnknown` | [`Action::Park`], counted in [`Counts::parked`] and said as an error |
 //! | an error of the body, or a panic | by your [`Meaning`]: [`Action::Delay`] with back-off, counted and bounded, or [`Action::Dead`] |
 //! | `Mismatch`, `MissingKey`, `InvalidKey`, `Damaged`, `TokenRejected`, `Refused`; unreadable; without an id | [`Action::Dead`] with a [`Reason`] |

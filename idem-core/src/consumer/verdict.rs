@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Action, Reason};
-use crate::error::Error;
+use crate::error::{Error, StoreErrorKind};
 use crate::observe::Outcome;
 
 /// A lease that ends in a microsecond is no reason to ask a million times a second.
@@ -108,7 +108,8 @@ impl Rules {
         self
     }
 
-    /// How long to hold back when the store does not answer, before asking it again.
+    /// How long to hold back when the store does not answer, before asking it again; and how long
+    /// one message waits whose transaction others were in the way of.
     pub const fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
@@ -151,6 +152,19 @@ impl Rules {
                 by: (*retry_after).max(LEAST_DELAY),
                 retries,
             },
+            // The others can be handled meanwhile: transactions that were in this one's way, or an
+            // answer that this message alone may meet, as in a transaction that its body has spoilt.
+            Error::Store { source }
+                if matches!(
+                    source.kind(),
+                    StoreErrorKind::Conflict | StoreErrorKind::Protocol
+                ) =>
+            {
+                Action::Delay {
+                    by: self.pause,
+                    retries,
+                }
+            }
             // A wrong set-up is no fault of the message: it waits for whoever mends it.
             Error::Store { .. }
             | Error::LeaseLost { .. }

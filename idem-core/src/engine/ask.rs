@@ -182,7 +182,7 @@ impl Core {
 fn is_worth_a_resend(error: &StoreError) -> bool {
     matches!(
         error.kind(),
-        StoreErrorKind::Unavailable | StoreErrorKind::Refused
+        StoreErrorKind::Unavailable | StoreErrorKind::Refused | StoreErrorKind::Conflict
     )
 }
 

@@ -209,7 +209,7 @@ fn in_a_transaction() -> Refusal {
 
 fn changed() -> StoreError {
     StoreError::new(
-        StoreErrorKind::Refused,
+        StoreErrorKind::Conflict,
         "sql: the record changed while its key was held; begin a new transaction",
     )
     .before_sending()

@@ -119,7 +119,7 @@ pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D
     let begin = Instant::now();
     let locked = store.claim(&key, &claim(2, now, TERMS)).await.unwrap_err();
     assert!(begin.elapsed() < 2 * limit);
-    assert_eq!(locked.kind(), StoreErrorKind::Refused, "{locked}");
+    assert_eq!(locked.kind(), StoreErrorKind::Conflict, "{locked}");
     assert!(locked.is_before_sending());
     let seen = store.peek(&key).await.unwrap().reply;
     assert!(matches!(seen, Slot::Record(_)), "{seen:?}");

@@ -10,6 +10,11 @@ const PAUSE: Action = Action::Pause {
     by: Duration::from_secs(7),
 };
 const RETRIES: u32 = 1;
+/// Waits without keeping the others, and is not counted.
+const ALONE: Action = Action::Delay {
+    by: Duration::from_secs(7),
+    retries: RETRIES,
+};
 
 fn context() -> Context {
     Context::new(Key::new("test", "A").unwrap(), None)
@@ -64,7 +69,8 @@ fn every_refusal_has_its_action() {
         ),
         (store(StoreErrorKind::Unavailable), PAUSE),
         (store(StoreErrorKind::Refused), PAUSE),
-        (store(StoreErrorKind::Protocol), PAUSE),
+        (store(StoreErrorKind::Conflict), ALONE),
+        (store(StoreErrorKind::Protocol), ALONE),
         (store(StoreErrorKind::Misconfigured), PAUSE),
         (Error::LeaseLost { context: context() }, PAUSE),
         (Error::NotInstalled, PAUSE),

@@ -76,8 +76,8 @@ impl Fault {
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         let (kind, advice) = match fault.class {
-            Class::Conflict => (StoreErrorKind::Refused, ": transactions in conflict"),
-            Class::Locked => (StoreErrorKind::Refused, ": locked by another transaction"),
+            Class::Conflict => (StoreErrorKind::Conflict, ": transactions in conflict"),
+            Class::Locked => (StoreErrorKind::Conflict, ": locked by another transaction"),
             Class::Unavailable => (StoreErrorKind::Unavailable, ""),
             Class::Refused => (StoreErrorKind::Refused, ""),
             Class::Misconfigured => (

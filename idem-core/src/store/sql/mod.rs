@@ -47,7 +47,7 @@
 //! # A row that somebody keeps locked
 //! A call waits half its limit for the key. Then, or when deadlocks and serialisation failures
 //! went on for all of the limit, it fails with a [`StoreError`] of kind
-//! [`Refused`](crate::StoreErrorKind::Refused): here, where nothing can be read behind the lock, there is
+//! [`Conflict`](crate::StoreErrorKind::Conflict): here, where nothing can be read behind the lock, there is
 //! no attempt whose age and lease an answer could name.
 
 mod dialect;

@@ -130,7 +130,7 @@ impl Dialect for MySql {
             .map_err(fault)?;
         if is_locked != Some(1) {
             return Err(StoreError::new(
-                StoreErrorKind::Refused,
+                StoreErrorKind::Conflict,
                 "sql: another migration is under way",
             ));
         }
