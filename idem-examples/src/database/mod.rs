@@ -6,7 +6,7 @@ mod sql;
 
 use std::future::Future;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use idem_core::Idempotency;
 use idem_core::store::{MySqlStore, PostgresStore, SqliteStore};
@@ -14,6 +14,7 @@ use sqlx::mysql::MySqlQueryResult;
 use sqlx::postgres::PgQueryResult;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteQueryResult};
 use sqlx::{IntoArguments, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
+use tokio::time::sleep;
 
 use crate::config::NAMESPACE;
 use crate::orders;
@@ -23,6 +24,9 @@ pub use self::sql::{Holds, Runs, Sql, Text, get, sql};
 /// How long a writer waits for those before it: in an `SQLite` file there is one at a time, and who
 /// is next is a matter of luck.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two attempts to open a file that others are just opening.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A database for the shop.
 pub trait Dialect:
@@ -160,14 +164,27 @@ async fn prepared<DB: Dialect>(pool: Pool<DB>) -> anyhow::Result<Pool<DB>> {
     Ok(pool)
 }
 
+/// A new file is made a WAL, for which `SQLite` asks to have it alone and waits for nobody: of servers
+/// that start at once, all but one have to ask again.
 async fn open(file: &Path) -> sqlx::Result<SqlitePool> {
     let options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(PATIENCE);
-    SqlitePoolOptions::new()
-        .max_connections(4)
-        .connect_with(options)
-        .await
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let pool = SqlitePoolOptions::new().max_connections(4);
+        match pool.connect_with(options.clone()).await {
+            Err(error) if is_busy(&error) && Instant::now() < end => sleep(PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
+/// `SQLITE_BUSY`; what is above the low byte only says more.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| code.parse::<u32>().ok())
+        .is_some_and(|code| code & 0xff == 5)
 }

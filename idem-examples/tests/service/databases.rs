@@ -41,3 +41,9 @@ fn servers_that_start_at_once_make_the_tables_once() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn servers_that_start_at_once_share_a_new_file() -> Result<()> {
+    let services = Place::alone()?.start_at_once(4)?;
+    orders::creates_one_order(&services[3])
+}
