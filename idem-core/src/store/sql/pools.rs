@@ -7,6 +7,8 @@
 //! runtime gets a pool of its own with the same options, for as long as it lives.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -37,10 +39,12 @@ impl<D: Dialect> Pools<D> {
 
     /// A connection that is served by the current runtime, in which every call is made.
     ///
-    /// One that has yet to be opened is opened by a task, which goes on for as long as `patience`
-    /// when the call has given up, and leaves it to the pool. Otherwise it would be thrown away with
-    /// the call: where a connection takes longer than a call may, as when all clients come back to a
-    /// server at once, each would try again for ever, and none would ever have one.
+    /// Where the pool has none at rest and may open one more, a task opens it, which goes on for as
+    /// long as `patience` when the call has given up, and leaves it to the pool. Otherwise it would
+    /// be thrown away with the call: where a connection takes longer than a call may, as when all
+    /// clients come back to a server at once, each would try again for ever, and none would ever
+    /// have one. One at rest may turn out to be dead, and is then replaced within the call; a call
+    /// that gives up meanwhile leaves one fewer at rest, until there are none.
     pub(super) async fn connection(&self, patience: Duration) -> sqlx::Result<PoolConnection<D>> {
         let pool = self.here();
         if pool.num_idle() > 0 || pool.size() >= pool.options().get_max_connections() {
@@ -50,8 +54,12 @@ impl<D: Dialect> Pools<D> {
         match opened.await {
             Ok(Ok(Some(connection))) => connection,
             Ok(_) => Err(sqlx::Error::PoolTimedOut),
-            // The runtime ends, and its connections with it.
-            Err(_) => Err(sqlx::Error::PoolClosed),
+            Err(ended) => match ended.try_into_panic() {
+                // As if it had been opened here.
+                Ok(panic) => resume_unwind(panic),
+                // The runtime ends, and its connections with it.
+                Err(_) => Err(sqlx::Error::PoolClosed),
+            },
         }
     }
 
@@ -67,18 +75,25 @@ impl<D: Dialect> Pools<D> {
             return pool.clone();
         }
         drop(others);
-        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        let pool = others.entry(id).or_insert_with(|| self.open(&runtime));
-        pool.clone()
+        self.open(&runtime)
     }
 
     fn open(&self, runtime: &Handle) -> Pool<D> {
-        let ending = Ending {
-            others: Arc::downgrade(&self.others),
-            id: runtime.id(),
+        let id = runtime.id();
+        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        let place = match others.entry(id) {
+            Entry::Occupied(pool) => return pool.get().clone(),
+            Entry::Vacant(place) => place,
         };
         let options = self.given.options().clone();
         let pool = options.connect_lazy_with((*self.given.connect_options()).clone());
+        place.insert(pool.clone());
+        // A runtime that has been shut down drops the task at once, and this needs the lock.
+        drop(others);
+        let ending = Ending {
+            others: Arc::downgrade(&self.others),
+            id,
+        };
         let closed = pool.close_event();
         runtime.spawn(async move {
             let _ending = ending;
@@ -104,5 +119,58 @@ impl<D: Dialect> Drop for Ending<D> {
             // Outside the lock: this drops connections.
             drop(pool);
         }
+    }
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use sqlx::Postgres;
+    use sqlx::postgres::PgPoolOptions;
+    use tokio::runtime::Runtime;
+
+    use super::*;
+
+    fn pools(home: &Runtime) -> Pools<Postgres> {
+        let _home = home.enter();
+        let pool = PgPoolOptions::new().connect_lazy("postgres://127.0.0.1/nobody");
+        Pools::new(pool.unwrap())
+    }
+
+    fn how_many(pools: &Pools<Postgres>) -> usize {
+        pools.others.read().unwrap().len()
+    }
+
+    #[test]
+    fn another_runtime_has_a_pool_for_as_long_as_it_lives() {
+        let home = Runtime::new().unwrap();
+        let pools = pools(&home);
+        let other = Runtime::new().unwrap();
+        other.block_on(async {
+            pools.here();
+            pools.here();
+        });
+        assert_eq!(how_many(&pools), 1);
+        drop(other);
+        assert_eq!(how_many(&pools), 0);
+    }
+
+    #[test]
+    fn a_runtime_that_has_ended_is_served_and_leaves_no_pool() {
+        let home = Runtime::new().unwrap();
+        let pools = pools(&home);
+        let ended = Runtime::new().unwrap();
+        let handle = ended.handle().clone();
+        drop(ended);
+
+        let (say, said) = mpsc::channel();
+        thread::spawn(move || {
+            handle.block_on(async { pools.here() });
+            say.send(how_many(&pools)).unwrap();
+        });
+        let left = said.recv_timeout(Duration::from_secs(20));
+        assert_eq!(left, Ok(0));
     }
 }
