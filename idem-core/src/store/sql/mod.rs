@@ -34,9 +34,10 @@
 //! Each call finds its row by the primary key. Two indexes serve only operators: the one on
 //! `(business_type, business_key)` scans and their own queries, the one on `expire_at` the purge.
 //!
-//! In PostgreSQL there is also a function `idempotent_enter`, in plpgsql, by which transaction mode
+//! In PostgreSQL there is also a function `idempotent_enter_1`, in plpgsql, by which transaction mode
 //! locks and reads a key; who uses the table has to be allowed to run it, as everybody is unless
-//! somebody has taken that right away.
+//! somebody has taken that right away. `migrate` also creates it alone, where only the tables were
+//! copied.
 //!
 //! Rows whose time is over stay until somebody calls `purge`.
 //!
@@ -238,5 +239,9 @@ sql_store! {
     /// All processes that open the file have to be on one machine: its clock is the store's. Each
     /// connection to `sqlite::memory:` is a database of its own, so a pool of those may hold only
     /// one.
+    ///
+    /// A pool that asks for `journal_mode` WAL switches a new file to it, and for that alone SQLite
+    /// does not wait as `busy_timeout` says: of processes that open the file at once, one may be
+    /// told that the database is locked (code 5), and has to open it again.
     SqliteStore over sqlx::Sqlite
 }

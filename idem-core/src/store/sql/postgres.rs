@@ -24,10 +24,10 @@ use crate::error::StoreError;
 use crate::record::StoreTime;
 use crate::store::Finding;
 
-const MIGRATION: &str = concat!(
-    include_str!("migrations/postgres_1.sql"),
-    include_str!("migrations/postgres_1_enter.sql")
-);
+const MIGRATION: &str = include_str!("migrations/postgres_1.sql");
+
+/// The function of transaction mode, which a copy of the tables may have come without.
+const MIGRATION_OF_ENTER: &str = include_str!("migrations/postgres_1_enter.sql");
 
 /// Not `now()`, which stands still from `BEGIN` on.
 macro_rules! clock {
@@ -159,9 +159,10 @@ impl Dialect for Postgres {
             .await
             .map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
-            let migration = sqlx::raw_sql(MIGRATION);
-            let migrated = migration.execute(held.connection().map_err(fault)?).await;
-            migrated.map_err(fault)?;
+            run(&mut held, MIGRATION).await.map_err(fault)?;
+        }
+        if !has_enter(&mut held).await.map_err(fault)? {
+            run(&mut held, MIGRATION_OF_ENTER).await.map_err(fault)?;
         }
         held.end("COMMIT").await.map_err(fault)?;
         Ok(())
@@ -284,6 +285,16 @@ async fn tables(held: &mut Held<Postgres>) -> sqlx::Result<Tables> {
     })
 }
 
+async fn has_enter(held: &mut Held<Postgres>) -> sqlx::Result<bool> {
+    let has = "SELECT to_regprocedure('idempotent_enter_1(bytea, bigint)') IS NOT NULL";
+    sqlx::query_scalar(has).fetch_one(held.connection()?).await
+}
+
+async fn run(held: &mut Held<Postgres>, script: &'static str) -> sqlx::Result<()> {
+    sqlx::raw_sql(script).execute(held.connection()?).await?;
+    Ok(())
+}
+
 /// By the classes and codes of appendix A of the manual.
 fn class(code: &str) -> Class {
     match code {
@@ -291,8 +302,8 @@ fn class(code: &str) -> Class {
         "55P03" => Class::Locked,
         // A read-only transaction: a standby, or a primary that is being demoted.
         "25006" => Class::Refused,
-        // No such schema, table, column or database; no such right.
-        "3F000" | "42P01" | "42703" | "3D000" | "42501" => Class::Misconfigured,
+        // No such schema, table, column, function or database; no such right.
+        "3F000" | "42P01" | "42703" | "42883" | "3D000" | "42501" => Class::Misconfigured,
         _ => match code.get(..2) {
             Some("28") => Class::Misconfigured,
             // Out of memory, disk or connections.
@@ -347,6 +358,7 @@ mod tests {
             ("57P01", Class::Unavailable),
             ("53300", Class::Refused),
             ("42P01", Class::Misconfigured),
+            ("42883", Class::Misconfigured),
             ("28P01", Class::Misconfigured),
             ("22001", Class::Protocol),
             ("", Class::Protocol),

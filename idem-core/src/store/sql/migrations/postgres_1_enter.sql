@@ -1,7 +1,8 @@
 -- Transaction mode asks for the lock of a key, then reads the key: two statements, so that at READ
 -- COMMITTED the second sees what the last holder of the lock has committed. A function takes one
--- message, and its statements are planned once a session.
-CREATE FUNCTION idempotent_enter(
+-- message, and its statements are planned once a session. What it gives can not be changed by
+-- replacing it, so a function that gives something else gets another number.
+CREATE OR REPLACE FUNCTION idempotent_enter_1(
     hash BYTEA, lock BIGINT,
     OUT now BIGINT, OUT request_id BYTEA, OUT status SMALLINT, OUT fence BIGINT, OUT attempt BIGINT,
     OUT fingerprint BYTEA, OUT checkpoint BOOLEAN, OUT lease_until BIGINT, OUT response_data BYTEA,

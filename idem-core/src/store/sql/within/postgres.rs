@@ -22,7 +22,7 @@ use crate::error::StoreError;
 use crate::record::StoreTime;
 
 /// Prepared, it is parsed and planned once a session.
-const ENTER: &str = "SELECT * FROM idempotent_enter($1, $2)";
+const ENTER: &str = "SELECT * FROM idempotent_enter_1($1, $2)";
 
 impl Within for Postgres {
     async fn enter(
@@ -117,7 +117,7 @@ fn message(at: &Address, patience: Duration, may_go_back: bool) -> String {
         wait(lock, patience)
     };
     let mark = if may_go_back { mark(at) } else { String::new() };
-    format!("{wait}SELECT * FROM idempotent_enter({hash}, {lock}); {mark}")
+    format!("{wait}SELECT * FROM idempotent_enter_1({hash}, {lock}); {mark}")
 }
 
 /// Waits for the lock. The transaction's own patience is put aside, and back; if the message fails
