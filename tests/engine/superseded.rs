@@ -44,7 +44,7 @@ async fn a_body_that_was_overtaken_where_duplicates_are_rejected_is_one() {
     );
 }
 
-// E15, V05
+// E15, V05, N14
 #[tokio::test]
 async fn a_late_failure_does_not_touch_the_winners_success() {
     let (rig, held) = (Rig::new(), Held::new());
