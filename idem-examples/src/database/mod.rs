@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use idem_core::Idempotency;
 use idem_core::store::{MySqlStore, PostgresStore, SqliteStore};
+use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlQueryResult;
 use sqlx::postgres::PgQueryResult;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteQueryResult};
@@ -184,7 +185,7 @@ async fn open(file: &Path) -> sqlx::Result<SqlitePool> {
 
 /// `SQLITE_BUSY`; what is above the low byte only says more.
 fn is_busy(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error.as_database_error().and_then(DatabaseError::code);
     code.and_then(|code| code.parse::<u32>().ok())
         .is_some_and(|code| code & 0xff == 5)
 }
