@@ -39,7 +39,8 @@ impl<K: Clone + Eq + Hash> Board<K> {
         }
     }
 
-    /// Takes the key away if nobody waits for it any more.
+    /// Takes the key away if nobody waits for it any more. Only who attends to it takes it away, so
+    /// what is there is still its channel.
     pub(crate) fn leave(&self, key: &K, sender: &watch::Sender<u64>) -> bool {
         let mut channels = self.channels();
         let nobody = sender.receiver_count() == 0;
@@ -49,7 +50,8 @@ impl<K: Clone + Eq + Hash> Board<K> {
         nobody
     }
 
-    /// Takes the key away from those who wait for it: nobody tells them anything any more.
+    /// Takes the key away from those who wait for it: nobody tells them anything any more. Who has
+    /// [left](Self::leave) comes here too, when another may attend to the key.
     pub(crate) fn give_up(&self, key: &K, sender: &watch::Sender<u64>) {
         let mut channels = self.channels();
         let given_up = match channels.entry(key.clone()) {
