@@ -41,6 +41,22 @@ mod at_repeatable_read {
     }
 }
 
+mod at_serializable {
+    use super::*;
+
+    idem_core::conformance_tests!(OnMariaDb::shared("SERIALIZABLE"));
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_long_random_history_is_the_specification() {
+        history::is_the_specification(
+            "MariaDB at serializable",
+            OnMariaDb::shared("SERIALIZABLE"),
+            8_000,
+        )
+        .await;
+    }
+}
+
 #[tokio::test]
 async fn a_migration_that_was_killed_half_way_is_finished() {
     let database = OnMariaDb::empty().await;
