@@ -1,28 +1,21 @@
-//! Leases: kept while the body runs, lost when nobody hears the owner, and given back at the end.
+//! Leases: kept while the body runs, whatever becomes of a heartbeat.
 //!
 //! An attempt's own lease runs on the machine's monotonic clock, so these tests take a lease's
 //! time; the store's clock is moved by hand.
 
 use std::time::{Duration, Instant};
 
-use idem_core::record::{Outcome, Status};
+use idem_core::record::Status;
 use idem_core::store::StoreKey;
-use idem_core::{Attempt, Error, Key, Policy, StoreErrorKind};
+use idem_core::{Error, Key, Policy, StoreErrorKind};
 use idem_tests::faulty::{Fault, Verb};
 use tokio::task::JoinSet;
 
-use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, key, until};
+use crate::lost::is_lost;
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, until};
 
-const HOLD: Policy = Policy::new().lease(LEASE);
-const RERUN: Policy = HOLD.rerun_abandoned();
-
-async fn never() -> Result<u32, Error> {
-    std::future::pending().await
-}
-
-fn is_lost<T>(result: &Result<T, Error>) -> bool {
-    matches!(result, Err(Error::LeaseLost { .. }))
-}
+pub(crate) const HOLD: Policy = Policy::new().lease(LEASE);
+pub(crate) const RERUN: Policy = HOLD.rerun_abandoned();
 
 // E14, E04
 #[tokio::test]
@@ -143,168 +136,6 @@ fn held_calls(rig: &Rig, number: u32, held: &Held) -> JoinSet<Result<u32, Error>
     calls
 }
 
-// L01, L08
-#[tokio::test]
-async fn at_rerun_a_lost_body_is_dropped_and_the_next_holder_has_a_higher_fence() {
-    let (rig, begin) = (Rig::new(), Instant::now());
-    rig.store.always(Verb::Renew, Fault::hang());
-    let lost = rig.run(RERUN, never).await;
-    assert!(is_lost(&lost), "{lost:?}");
-    assert!(begin.elapsed() >= LEASE * 7 / 10, "{:?}", begin.elapsed());
-    assert_eq!(rig.counts().lease_lost, 1);
-    let fence = rig.record().await.unwrap().fence;
-    rig.until_idle().await;
-    assert!(rig.is_abandoned().await);
-
-    let next = rig.run(RERUN, async || {
-        let attempt = Attempt::current().unwrap();
-        assert!(attempt.fence() > fence && attempt.is_takeover());
-        Ok(2)
-    });
-    assert_eq!(next.await.unwrap(), 2);
-}
-
-#[tokio::test]
-async fn at_hold_a_lost_body_is_told_may_finish_and_settles() {
-    let rig = Rig::new();
-    rig.store.always(Verb::Renew, Fault::hang());
-    let result = rig.run(HOLD, async || {
-        let attempt = Attempt::current().unwrap();
-        assert!(!attempt.is_lost());
-        attempt.lost().await;
-        assert!(attempt.is_lost());
-        Ok(1)
-    });
-    assert_eq!(result.await.unwrap(), 1);
-    assert_eq!(rig.counts().lease_lost, 1);
-    assert_eq!(rig.status().await, Some(Status::Success));
-}
-
-#[tokio::test]
-async fn before_its_checkpoint_a_lost_body_is_dropped_also_at_hold() {
-    let (rig, bodies) = (Rig::new(), Bodies::default());
-    rig.store.always(Verb::Renew, Fault::hang());
-    let lost = rig.run(HOLD.own_checkpoint(), never).await;
-    assert!(is_lost(&lost), "{lost:?}");
-    rig.until_idle().await;
-    // E06: nothing had happened, so that the key is free at once.
-    assert_eq!(rig.count(HOLD.own_checkpoint(), &bodies).await.unwrap(), 1);
-}
-
-#[tokio::test]
-async fn after_its_checkpoint_a_lost_body_may_finish_at_hold() {
-    let rig = Rig::new();
-    let result = rig.run(HOLD.own_checkpoint(), async || {
-        let attempt = Attempt::current().unwrap();
-        attempt.checkpoint().await?;
-        rig.store.always(Verb::Renew, Fault::hang());
-        attempt.lost().await;
-        tokio::task::yield_now().await;
-        Ok(1)
-    });
-    assert_eq!(result.await.unwrap(), 1);
-    assert_eq!(rig.status().await, Some(Status::Success));
-}
-
-// E06, E15
-#[tokio::test]
-async fn the_checkpoint_of_an_attempt_that_was_taken_over_is_refused() {
-    let (rig, held) = (Rig::new(), Held::new());
-    let policy = HOLD.own_checkpoint();
-    let (running, body) = (rig.clone(), held.clone());
-    let first = tokio::spawn(async move {
-        let body = async || {
-            body.stay().await;
-            Attempt::current().unwrap().checkpoint().await?;
-            panic!("an effect after a refused checkpoint");
-        };
-        running.run(policy, body).await
-    });
-    held.entered().await;
-    rig.clock.advance(LEASE);
-    assert_eq!(rig.run(policy, async || Ok(2)).await.unwrap(), 2);
-    held.release();
-    let lost = first.await.unwrap();
-    assert!(is_lost(&lost), "{lost:?}");
-    assert_eq!(rig.run(policy, async || Ok(3)).await.unwrap(), 2);
-}
-
-#[tokio::test]
-async fn a_checkpoint_without_an_answer_is_an_error_to_leave_on() {
-    let rig = Rig::new();
-    rig.store.always(Verb::Renew, Fault::hang());
-    let result = rig.run(HOLD.own_checkpoint(), async || {
-        Attempt::current().unwrap().checkpoint().await?;
-        panic!("an effect without a checkpoint");
-    });
-    let result = result.await;
-    assert!(matches!(result, Err(Error::Store { .. })), "{result:?}");
-    assert_eq!(rig.status().await, Some(Status::Failed));
-}
-
-#[tokio::test]
-async fn a_checkpoint_is_sent_again_when_its_reply_was_lost() {
-    let rig = Rig::new();
-    rig.store.next(Verb::Renew, [Fault::lose_the_reply()]);
-    let result = rig.run(HOLD.own_checkpoint(), async || {
-        Attempt::current().unwrap().checkpoint().await?;
-        assert!(rig.running().await.unwrap().checkpoint);
-        Ok(1)
-    });
-    assert_eq!(result.await.unwrap(), 1);
-}
-
-#[tokio::test]
-async fn a_checkpoint_on_foreign_bytes_is_refused() {
-    let rig = Rig::new();
-    let result = rig.run(HOLD.own_checkpoint(), async || {
-        rig.damage();
-        Attempt::current().unwrap().checkpoint().await?;
-        panic!("an effect without a checkpoint");
-    });
-    let result = result.await;
-    assert!(matches!(result, Err(Error::Damaged { .. })), "{result:?}");
-}
-
-/// The lease counts from the send of the claim, not from the moment at which its answer is heard.
-#[tokio::test]
-async fn a_body_whose_claim_was_heard_too_late_does_not_begin() {
-    for policy in [RERUN, HOLD, HOLD.own_checkpoint()] {
-        let rig = Rig::with(|builder| builder.limit(LEASE * 3));
-        let bodies = Bodies::default();
-        rig.store
-            .next(Verb::Claim, [Fault::NONE.after(LEASE * 9 / 10)]);
-        let lost = rig.count(policy, &bodies).await;
-        assert!(is_lost(&lost), "{lost:?}");
-        assert_eq!(bodies.count(), 0);
-        rig.until_idle().await;
-        assert_eq!(rig.outcomes(), [Outcome::GiveUp]);
-        assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
-    }
-}
-
-/// At hold nobody takes the key over, but an operator may give it to somebody else.
-#[tokio::test]
-async fn a_body_whose_record_was_forgotten_before_it_began_does_not_run_after_another() {
-    let rig = Rig::with(|builder| builder.limit(LEASE * 10));
-    let bodies = Bodies::default();
-    rig.store
-        .next(Verb::Claim, [Fault::NONE.with_gated_answer()]);
-    let (late, counted) = (rig.clone(), bodies.clone());
-    let late = tokio::spawn(async move { late.count(HOLD, &counted).await });
-    until("it is granted", async || rig.is_live().await).await;
-    let granted = Instant::now();
-    rig.clock.advance(LEASE);
-    rig.idem.forget(&key()).await.unwrap();
-    assert_eq!(rig.count(HOLD, &bodies).await.unwrap(), 1);
-    // Its lease is over by its own clock, too, before it hears that it had one.
-    tokio::time::sleep(LEASE.saturating_sub(granted.elapsed())).await;
-    rig.store.open();
-    let late = late.await.unwrap();
-    assert!(is_lost(&late), "{late:?}");
-    assert_eq!(bodies.count(), 1);
-}
-
 #[tokio::test]
 async fn a_record_that_the_store_lost_is_written_anew_by_the_next_heartbeat() {
     let (rig, held) = (Rig::new(), Held::new());
@@ -383,45 +214,4 @@ async fn a_retention_of_a_millisecond_does_not_stop_the_background_thread() {
     let renewals = rig.store.calls(Verb::Renew);
     let time_for = begin.elapsed().as_millis() / 10 + 1;
     assert!(renewals as u128 <= 2 * time_for, "{renewals}");
-}
-
-/// As after a kill: nothing is heard of the attempt any more.
-async fn dies_in_silence(rig: &Rig, policy: Policy) {
-    let held = Held::new();
-    let call = rig.hold(policy, &held).await;
-    rig.store.always(Verb::Settle, Fault::hang());
-    call.abort();
-    assert!(call.await.is_err());
-}
-
-// E01, E02, E06, N05
-#[tokio::test]
-async fn the_key_of_a_dead_attempt_is_held_for_the_lease_and_not_for_the_retention() {
-    for (policy, runs) in [
-        (HOLD, false),
-        (HOLD.own_checkpoint(), true),
-        (RERUN, true),
-        (RERUN.own_checkpoint(), true),
-    ] {
-        let (rig, bodies) = (Rig::new(), Bodies::default());
-        let policy = policy.expire(Duration::from_hours(24));
-        dies_in_silence(&rig, policy).await;
-        rig.clock.advance(LEASE * 9 / 10);
-        let refused = rig.count(policy, &bodies).await;
-        assert!(
-            matches!(refused, Err(Error::InProgress { .. })),
-            "{refused:?}"
-        );
-        rig.clock.advance(LEASE / 10);
-        rig.store.always(Verb::Settle, Fault::NONE);
-        let next = rig.count(policy, &bodies).await;
-        if runs {
-            assert_eq!(next.unwrap(), 1);
-        } else {
-            assert!(
-                matches!(next, Err(Error::OutcomeUnknown { .. })),
-                "{next:?}"
-            );
-        }
-    }
 }

@@ -3,11 +3,13 @@
 
 mod cancellation;
 mod chaos;
+mod checkpoint;
 mod claim;
 mod concurrency;
 mod drain;
 mod engines;
 mod lease;
+mod lost;
 mod observing;
 mod panics;
 mod recover;
