@@ -3,6 +3,7 @@
 use idem_tests::rig;
 
 mod attribute;
+mod commit;
 mod ends;
 mod exclusion;
 mod fences;
