@@ -165,8 +165,8 @@ async fn prepared<DB: Dialect>(pool: Pool<DB>) -> anyhow::Result<Pool<DB>> {
     Ok(pool)
 }
 
-/// A new file is made a WAL, for which `SQLite` asks to have it alone and waits for nobody: of servers
-/// that start at once, all but one have to ask again.
+/// `SQLite` switches a new file to WAL like one who has read and wants to write: whoever writes
+/// meanwhile is not waited for, whatever the `busy_timeout`. So servers that start at once ask again.
 async fn open(file: &Path) -> sqlx::Result<SqlitePool> {
     let options = SqliteConnectOptions::new()
         .filename(file)

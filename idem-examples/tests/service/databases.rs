@@ -1,8 +1,15 @@
 //! The scenes with their tables in PostgreSQL and MariaDB. SQLite is what all other tests use.
 
+use std::pin::pin;
+use std::time::Duration;
+
 use anyhow::Result;
+use idem_examples::database;
 use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
+use tokio::time::timeout;
 
 use crate::server::{Place, Service};
 use crate::{callbacks, duplicates, flash_sale, forms, orders};
@@ -46,4 +53,21 @@ fn servers_that_start_at_once_make_the_tables_once() -> Result<()> {
 fn servers_that_start_at_once_share_a_new_file() -> Result<()> {
     let services = Place::alone()?.start_at_once(4)?;
     orders::creates_one_order(&services[3])
+}
+
+#[tokio::test]
+async fn a_new_file_that_another_writes_to_is_opened_when_that_one_is_done() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("orders.sqlite");
+    let another = SqliteConnectOptions::new().filename(&file);
+    let mut another = another.create_if_missing(true).connect().await?;
+    let begin = sqlx::raw_sql("BEGIN IMMEDIATE");
+    begin.execute(&mut another).await?;
+
+    let mut opening = pin!(database::ledger(&file));
+    let early = timeout(Duration::from_millis(200), &mut opening).await;
+    assert!(early.is_err(), "it is still asked for: {early:?}");
+    sqlx::raw_sql("COMMIT").execute(&mut another).await?;
+    opening.await?;
+    Ok(())
 }

@@ -240,8 +240,8 @@ sql_store! {
     /// connection to `sqlite::memory:` is a database of its own, so a pool of those may hold only
     /// one.
     ///
-    /// A pool that asks for `journal_mode` WAL switches a new file to it, and for that alone SQLite
-    /// does not wait as `busy_timeout` says: of processes that open the file at once, one may be
-    /// told that the database is locked (code 5), and has to open it again.
+    /// A pool that asks for `journal_mode` WAL switches a new file to it, and there SQLite does not
+    /// always wait as `busy_timeout` says: of processes that open the file at once, one may be told
+    /// that the database is locked (code 5), and has to open it again.
     SqliteStore over sqlx::Sqlite
 }
