@@ -45,8 +45,8 @@ interleavings() {
 # Stable, through the entry points that cargo-fuzz has too: two million inputs of each kind.
 fuzz() {
   export IDEM_INPUTS=${IDEM_INPUTS:-2000000}
-  long_test -p idem-core --features fuzzing,postgres --lib -- fuzzing || return
-  long_test -p idem-macros --lib -- fuzzing || return
+  long_test -p idem-core --features fuzzing,postgres --lib -- every_reader || return
+  long_test -p idem-macros --lib -- fuzzing::tests::every || return
   echo "each property held for $IDEM_INPUTS inputs" >>"$IDEM_REPORT/fuzz"
 }
 
