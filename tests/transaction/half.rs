@@ -71,7 +71,7 @@ pub(crate) async fn a_time_out_around_the_call_leaves_nothing<D: Base>() {
 }
 
 /// Polls a call so many times and drops it; whether it had ended.
-async fn drop_at<F: Future>(polls: usize, call: F) -> bool {
+pub(crate) async fn drop_at<F: Future>(polls: usize, call: F) -> bool {
     let mut call = pin!(call);
     let mut left = polls;
     std::future::poll_fn(|context| {
@@ -86,10 +86,26 @@ async fn drop_at<F: Future>(polls: usize, call: F) -> bool {
 
 // N32
 pub(crate) async fn a_call_that_is_dropped_anywhere_leaves_all_or_nothing<D: Base>() {
+    is_dropped_anywhere::<D>(false).await;
+}
+
+// N32
+pub(crate) async fn a_call_that_is_dropped_anywhere_leaves_what_was_done_after_a_failed_one<
+    D: Base,
+>() {
+    is_dropped_anywhere::<D>(true).await;
+}
+
+/// A failed call leaves a savepoint of the name that the next one has.
+async fn is_dropped_anywhere<D: Base>(after_a_failed_one: bool) {
     let place = D::place().await;
     for polls in 0.. {
         let number = 100 + i64::try_from(polls).unwrap();
         let mut tx = place.begin().await;
+        if after_a_failed_one {
+            let failed = pay(&place, &mut tx, -1, Then::Fail).await;
+            failed.unwrap_err();
+        }
         D::add(&mut tx, 6).await.unwrap();
         let has_ended = drop_at(polls, pay(&place, &mut tx, number, Then::End)).await;
         let went_on = D::add(&mut tx, 8).await;

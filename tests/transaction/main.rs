@@ -1,8 +1,10 @@
 //! Records in the transaction of their caller, on real databases: the same scenes on each.
 
+mod astray;
 mod base;
 mod by_hand;
 mod concurrent;
+mod ended;
 mod given_up;
 mod half;
 mod isolation;

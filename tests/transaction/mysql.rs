@@ -100,6 +100,7 @@ crate::scenes! { MySql:
         a_body_that_is_dropped_leaves_nothing,
         a_time_out_around_the_call_leaves_nothing,
         a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
+        a_call_that_is_dropped_anywhere_leaves_what_was_done_after_a_failed_one,
         a_body_within_its_own_body_has_no_second_effect,
         an_error_takes_back_what_a_body_in_the_body_recorded,
     },
@@ -117,6 +118,12 @@ crate::scenes! { MySql:
         a_body_without_a_key_that_goes_on_keeps_nothing,
         a_body_deeper_down_that_goes_on_keeps_nothing,
         a_savepoint_of_the_caller_stays_one,
+    },
+    astray::{
+        a_body_whose_begin_is_dropped_keeps_nothing,
+        a_body_without_a_key_whose_begin_is_dropped_keeps_nothing,
+        a_body_deeper_down_whose_begin_is_dropped_keeps_nothing,
+        a_body_that_leaves_a_begin_open_keeps_nothing,
     },
     lease::{
         a_live_attempt_is_in_progress,
@@ -225,4 +232,11 @@ mod in_each_others_way {
 fn number(error: &Error) -> u16 {
     let error = behind(error).downcast_ref::<MySqlDatabaseError>();
     error.number()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {
+    for end in ["CREATE TABLE IF NOT EXISTS made (number BIGINT)", "COMMIT"] {
+        crate::ended::is_told::<MySql>(end).await;
+    }
 }

@@ -21,8 +21,8 @@ pub fn opened<'t, D: Database>(tx: &'t mut Transaction<'_, D>) -> &'t mut D::Con
 pub enum Admitted<'t, T, E, D: Database> {
     /// No: this is the caller's answer, and how deep in transactions it was.
     Answer(Result<T, E>, usize),
-    /// Yes, in this savepoint.
-    Run(Run<T, E>, Transaction<'t, D>),
+    /// Yes, in this savepoint; and the same.
+    Run(Run<T, E>, Transaction<'t, D>, usize),
 }
 
 /// A body that may run.
@@ -48,12 +48,12 @@ where
     C: sqlx::Connection<Database = D>,
     D: Database<Connection = C>,
 {
-    let before = transaction::depth::<D>(connection);
+    let before = transaction::level::<D>(connection).await;
     // Boxed, so that an annotated function's future grows by a pointer and not by all of this.
     match Box::pin(ask(&call, key, connection)).await {
         Ok((run, savepoint)) => {
             let results = call.results;
-            Admitted::Run(Run { run, results }, savepoint)
+            Admitted::Run(Run { run, results }, savepoint, before)
         }
         Err(answer) => Admitted::Answer(answer, before),
     }
@@ -78,13 +78,20 @@ async fn ask<'t, T, E, D: Database>(
     .await
 }
 
-/// After a refusal: sees to it that the caller's transaction is one, as deep as `before`.
-pub async fn restore<C, D>(connection: &mut C, before: usize)
+/// After an error: sees to it that the caller's transaction is one, as deep as `before`.
+pub async fn restore<T, E, C, D>(
+    connection: &mut C,
+    before: usize,
+    answer: Result<T, E>,
+) -> Result<T, E>
 where
     C: sqlx::Connection<Database = D>,
     D: Database<Connection = C>,
 {
-    transaction::restore::<D>(connection, before).await;
+    if answer.is_err() {
+        transaction::restore::<D>(connection, before).await;
+    }
+    answer
 }
 
 impl<T, E> Run<T, E> {

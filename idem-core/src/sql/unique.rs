@@ -42,13 +42,13 @@ impl Unique<sqlx::Postgres> for Speaker {
         connection: &mut sqlx::PgConnection,
         insert: Query<'_, sqlx::Postgres, Arguments<sqlx::Postgres>>,
     ) -> sqlx::Result<u64> {
-        use crate::transaction::{depth, restore};
+        use crate::transaction::{level, restore};
         use sqlx::Connection;
         // By itself, an error would end the whole transaction.
         if !connection.is_in_transaction() {
             return Ok(insert.execute(connection).await?.rows_affected());
         }
-        let before = depth::<sqlx::Postgres>(connection);
+        let before = level::<sqlx::Postgres>(connection).await;
         let inserted = in_a_savepoint(connection, insert).await;
         restore::<sqlx::Postgres>(connection, before).await;
         inserted

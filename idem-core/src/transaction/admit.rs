@@ -41,12 +41,13 @@ pub(crate) async fn admit<'t, T, E, D: Database>(
         .map_err(refused)?;
     let begun = savepoint::open::<D>(connection).await;
     let mut savepoint = begun.map_err(|error| refused(D::fault(error).into()))?;
+    let depth = depth::<D>(&savepoint);
     let Some(request) = request else {
-        return Ok((Run::without_key(), savepoint));
+        return Ok((Run::without_key(depth), savepoint));
     };
     let mut asking = Asking::new(&request, results.keeps_errors());
     match asking.ask::<D>(&mut savepoint).await {
-        Ok(Answer::Run(held)) => Ok((Run::of(*held), savepoint)),
+        Ok(Answer::Run(held)) => Ok((Run::of(*held, depth), savepoint)),
         Ok(Answer::Stored(Decision::Replay(result))) => {
             let decoded = results.decode(&result).map(Ok);
             Err(request.replay(results, decoded, asking.waited()))
@@ -168,7 +169,6 @@ impl<'a> Asking<'a> {
             }
             before = Some(row);
         }
-        let depth = depth::<D>(connection);
         let attempt = Attempt::in_transaction(
             self.request.core.clone(),
             (self.request.key.clone(), self.key.clone()),
@@ -180,7 +180,6 @@ impl<'a> Asking<'a> {
         Ok(Some(Answer::Run(Box::new(Held {
             attempt,
             at: self.at.clone(),
-            depth,
             before,
             at_first,
             slot,

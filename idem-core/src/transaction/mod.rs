@@ -49,6 +49,11 @@
 //! whole file, and the connection's `busy_timeout` says how long others wait for it. Calls on other
 //! keys do not wait. A call in lease mode on the same table is excluded just as well.
 //!
+//! # Many calls in one transaction
+//! A call leaves savepoints open until its caller's transaction ends: on SQLite two, on PostgreSQL
+//! one. So a call costs the more the more were made before it in the same transaction; from some
+//! thousands on that is felt.
+//!
 //! # Isolation
 //! PostgreSQL at READ COMMITTED is the cheapest. At a higher level a transaction that began before
 //! another one finished the same request can not see that, and is told so by 40001, before the body
@@ -71,9 +76,21 @@
 //! A body on MySQL has to return such an error: what it still writes after it is committed at once, and
 //! has no record.
 //!
-//! A statement that commits by itself, on MySQL `CREATE`, `ALTER`, `TRUNCATE` and their like, does not
-//! belong in a body: what was done before it is kept, the record is not, and the call says so by an
-//! [`Error::Store`] (1305) when it is too late.
+//! SQLite, too, rolls back the whole transaction after some errors (`SQLITE_FULL`, `SQLITE_IOERR`,
+//! `SQLITE_NOMEM`), and what is written after one is committed statement by statement. There nothing
+//! stands in the way of that: return the error from the body, and roll back.
+//!
+//! What ends the caller's transaction does not belong in a body: `COMMIT` or `ROLLBACK`, and on MySQL
+//! what commits by itself, `CREATE`, `ALTER`, `TRUNCATE` and their like. Where the transaction in which
+//! a body began is no more at its end, also because it kept a deadlock on MySQL to itself, nobody knows
+//! what of it is kept. The call says so by [`Error::OutcomeUnknown`], which no retry answers; without a
+//! key by an [`Error::Store`] that is not retryable.
+//!
+//! A `begin` on `tx` that fails, or that a time-out drops, makes sqlx roll back the savepoint of the
+//! body with it, and on PostgreSQL what is around that, too. The call then returns an error, and
+//! nothing is kept of what the body did. But where PostgreSQL was left in no transaction at all, what
+//! the body still writes is committed at once, and an `Ok` of it becomes [`Error::OutcomeUnknown`]. So
+//! let no time-out drop a `begin`, and return its error.
 //!
 //! A call within the body of another, with the same key and in the same transaction, is a mistake:
 //! the outer one returns an error, and the effects of both are taken back.
@@ -89,7 +106,9 @@ use sqlx::Transaction;
 
 pub(crate) use self::admit::admit;
 pub(crate) use self::run::Run;
-pub(crate) use self::savepoint::{keep, restore};
+#[cfg(feature = "sqlite")]
+pub(crate) use self::savepoint::Whole;
+pub(crate) use self::savepoint::{level, restore};
 use crate::engine::Idempotency;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
@@ -97,7 +116,6 @@ use crate::key::Key;
 use crate::policy::{Policy, invalid};
 use crate::results::Results;
 use crate::store::sql::within::Within;
-pub(crate) use crate::store::sql::within::depth;
 
 /// A database that transaction mode knows: PostgreSQL, MySQL (and MariaDB), SQLite. It can not be
 /// implemented elsewhere.
@@ -162,18 +180,20 @@ impl Idempotency {
                 "`recover` and `forget` have no meaning in a transaction: what an attempt that died has done is rolled back, and a success without its record would run again",
             )));
         }
-        let before = depth::<D>(tx);
+        let before = level::<D>(tx).await;
         let admitted = admit(self, Ok(key), policy, results, fingerprint, &mut **tx);
         let answer = match admitted.await {
             Ok((run, mut savepoint)) => {
                 // What it does before its first await is the body, too.
                 let body = Box::pin(async { body(&mut savepoint).await });
                 let result = run.body(body).await;
-                return run.settle(result, results, savepoint).await;
+                run.settle(result, results, savepoint).await
             }
             Err(answer) => answer,
         };
-        restore::<D>(tx, before).await;
+        if answer.is_err() {
+            restore::<D>(tx, before).await;
+        }
         answer
     }
 }

@@ -11,21 +11,24 @@ use super::savepoint;
 use crate::attempt::Attempt;
 use crate::engine::core::BusyToken;
 use crate::engine::run::outcome_of;
-use crate::error::{Error, StoreError};
+use crate::error::{Context, Error, StoreError, StoreErrorKind};
 use crate::observe::{self, Outcome as Observed};
 use crate::record::{self, Outcome, Settle, SettleReply, Slot, StoreTime};
 use crate::results::Results;
 use crate::store::sql::row::{Address, Row};
 
 /// A body that may run.
-pub(crate) struct Run(Option<Box<Held>>);
+pub(crate) struct Run {
+    /// Without a key there is nothing to record; the savepoint is there all the same.
+    held: Option<Box<Held>>,
+    /// How many transactions and savepoints were open with the one for the body.
+    depth: usize,
+}
 
 /// A key that is held by the caller's transaction.
 pub(super) struct Held {
     pub(super) attempt: Attempt,
     pub(super) at: Address,
-    /// How many transactions and savepoints were open with the one for the body.
-    pub(super) depth: usize,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
     /// What stands there again after what the body did was taken back.
@@ -39,18 +42,18 @@ pub(super) struct Held {
 }
 
 impl Run {
-    pub(super) fn of(held: Held) -> Self {
-        Self(Some(Box::new(held)))
+    pub(super) fn of(held: Held, depth: usize) -> Self {
+        let held = Some(Box::new(held));
+        Self { held, depth }
     }
 
-    /// Without a key there is nothing to record; the savepoint is there all the same.
-    pub(super) fn without_key() -> Self {
-        Self(None)
+    pub(super) fn without_key(depth: usize) -> Self {
+        Self { held: None, depth }
     }
 
     /// Runs the body. If it panics, or is dropped, the savepoint is dropped with it.
     pub(crate) async fn body<F: Future>(&self, body: Pin<Box<F>>) -> F::Output {
-        match &self.0 {
+        match &self.held {
             Some(held) => held.attempt.scope(body).await,
             None => Attempt::scope_of_none(body).await,
         }
@@ -63,9 +66,14 @@ impl Run {
         results: Results<T, E>,
         mut savepoint: Transaction<'_, D>,
     ) -> Result<T, E> {
-        let Some(held) = self.0 else {
+        let level = D::level(&mut savepoint).await;
+        if level != self.depth {
+            return self.astray(level, result, results, savepoint).await;
+        }
+        let depth = self.depth;
+        let Some(held) = self.held else {
             observe::report(Observed::Unguarded);
-            return keep(result, results, savepoint).await;
+            return keep(result, results, savepoint, depth).await;
         };
         observe::report(Observed::Executed);
         let attempt = &held.attempt;
@@ -73,21 +81,24 @@ impl Run {
         let outcome = outcome_of(&result, results, &inner.core, &inner.settings);
         match (result, outcome) {
             (Ok(value), outcome) => {
-                match held.finish(outcome, held.before.as_ref(), savepoint).await {
+                match held
+                    .finish(outcome, held.before.as_ref(), savepoint, depth)
+                    .await
+                {
                     Ok(true) => Ok(value),
                     // Also where a success stands there: a body within this one, with the same key,
                     // may have written it, and is taken back with this one.
                     Ok(false) => Err(results.refuse(Error::LeaseLost {
                         context: attempt.context(),
                     })),
-                    Err(error) => Err(results.refuse(error.into())),
+                    Err(error) => Err(results.refuse(unkept::<D>(Some(attempt.context()), error))),
                 }
             }
             (Err(error), outcome @ Outcome::FailedWith(_)) => {
-                let reason = match held.finish_failed(outcome, savepoint).await {
+                let reason = match held.finish_failed(outcome, savepoint, depth).await {
                     Ok(true) => return Err(error),
                     Ok(false) => "its record is no longer as it was read".to_owned(),
-                    Err(reason) => reason.to_string(),
+                    Err(reason) => D::fault(reason).to_string(),
                 };
                 let key = &inner.store_key;
                 tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
@@ -100,6 +111,35 @@ impl Run {
             }
         }
     }
+
+    /// A body that has left its savepoint, by one of its own that it did not end or that sqlx ended
+    /// together with this one. What is open is taken back. What it did in no transaction at all was
+    /// committed statement by statement.
+    async fn astray<T, E, D: Database>(
+        self,
+        level: usize,
+        result: Result<T, E>,
+        results: Results<T, E>,
+        savepoint: Transaction<'_, D>,
+    ) -> Result<T, E> {
+        let context = self.held.as_ref().map(|held| held.attempt.context());
+        observe::report(match context {
+            Some(_) => Observed::Executed,
+            None => Observed::Unguarded,
+        });
+        tracing::error!(
+            ?context,
+            level,
+            depth = self.depth,
+            "the body left its savepoint: a `begin` of its own failed, was dropped, or was not ended"
+        );
+        savepoint::take_back(savepoint, self.depth, level).await;
+        match result {
+            Ok(_) if level == 0 => Err(results.refuse(unknown(context))),
+            Ok(_) => Err(results.refuse(left().into())),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Held {
@@ -110,14 +150,14 @@ impl Held {
         outcome: Outcome,
         before: Option<&Row>,
         mut savepoint: Transaction<'_, D>,
-    ) -> Result<bool, StoreError> {
+        depth: usize,
+    ) -> sqlx::Result<bool> {
         let now = self.now.after(self.heard.elapsed());
         let Some(row) = self.settled(outcome, now) else {
             D::guard(&mut savepoint).await;
             return Ok(false);
         };
-        let concluded = D::conclude(savepoint, self.depth, &self.at, before, &row, now).await;
-        concluded.map_err(D::fault)
+        D::conclude(savepoint, depth, &self.at, before, &row, now).await
     }
 
     fn settled(&self, outcome: Outcome, now: StoreTime) -> Option<Row> {
@@ -146,12 +186,13 @@ impl Held {
         &self,
         outcome: Outcome,
         mut savepoint: Transaction<'_, D>,
-    ) -> Result<bool, StoreError> {
+        depth: usize,
+    ) -> sqlx::Result<bool> {
         if let Err(error) = D::back(&mut savepoint, &self.at).await {
             D::guard(&mut savepoint).await;
-            return Err(D::fault(error));
+            return Err(error);
         }
-        self.finish(outcome, self.at_first.as_ref(), savepoint)
+        self.finish(outcome, self.at_first.as_ref(), savepoint, depth)
             .await
     }
 
@@ -169,6 +210,7 @@ async fn keep<T, E, D: Database>(
     result: Result<T, E>,
     results: Results<T, E>,
     mut savepoint: Transaction<'_, D>,
+    depth: usize,
 ) -> Result<T, E> {
     let value = match result {
         Ok(value) => value,
@@ -177,8 +219,34 @@ async fn keep<T, E, D: Database>(
             return Err(error);
         }
     };
-    match savepoint::keep(savepoint).await {
+    match D::keep(savepoint, depth).await {
         Ok(()) => Ok(value),
-        Err(error) => Err(results.refuse(D::fault(error).into())),
+        Err(error) => Err(results.refuse(unkept::<D>(None, error))),
     }
+}
+
+/// What it means that the end of a body could not be kept.
+fn unkept<D: Database>(context: Option<Context>, error: sqlx::Error) -> Error {
+    if D::is_gone(&error) {
+        tracing::error!(?context, %error, "the body ended its caller's transaction: nobody knows what of it is kept");
+        return unknown(context);
+    }
+    D::fault(error).into()
+}
+
+/// Without a key there is no request to look up.
+fn unknown(context: Option<Context>) -> Error {
+    let Some(context) = context else {
+        let ended = "sql: the body ended its caller's transaction; what of it is kept is not known";
+        return StoreError::new(StoreErrorKind::Misconfigured, ended).into();
+    };
+    Error::OutcomeUnknown { context }
+}
+
+fn left() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Refused,
+        "sql: the body left its savepoint, and all it did was taken back; roll back",
+    )
+    .before_sending()
 }

@@ -5,42 +5,69 @@
 //! one by one, or the savepoint of a body around this one, which would then be kept by a COMMIT.
 
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use sqlx::Transaction;
+use sqlx_core::transaction::TransactionManager;
 
 use super::Database;
 use crate::store::sql::within::{Call, depth};
 
-/// Opens a savepoint. If it can not, [`restore`] has to follow.
+/// Opens a savepoint. If it can not, [`restore`] has to follow. Where sqlx has ended the transaction
+/// already, this would be one of its own, and none of the caller's.
 pub(super) async fn open<D: Database>(
     connection: &mut D::Connection,
 ) -> sqlx::Result<Transaction<'_, D>> {
+    if depth::<D>(connection) == 0 {
+        return Err(sqlx::Error::Protocol(
+            "the caller's transaction has ended; begin a new one".to_owned(),
+        ));
+    }
     Whole::new(Transaction::begin(connection, None), D::leave_opening).await
 }
 
-/// Keeps what was done in the savepoint.
-pub(crate) async fn keep<D: Database>(savepoint: Transaction<'_, D>) -> sqlx::Result<()> {
-    Whole::new(Box::pin(savepoint.commit()), D::leave_keeping).await
+/// How many transactions and savepoints are open.
+pub(crate) async fn level<D: Database>(connection: &mut D::Connection) -> usize {
+    D::level(connection).await
 }
 
-/// After a refusal: where sqlx has ended what was open before the call, as much is open again, but
+/// Takes back what was done since `savepoint` was opened as the level `depth`, where sqlx believes
+/// to be in another one by now. To drop it would roll back whatever that is. If it is below the
+/// caller's, [`restore`] has to follow.
+pub(super) async fn take_back<D: Database>(
+    savepoint: Transaction<'_, D>,
+    depth: usize,
+    level: usize,
+) {
+    let mut savepoint = ManuallyDrop::new(savepoint);
+    for _ in depth..=level {
+        D::TransactionManager::start_rollback(&mut savepoint);
+    }
+    // Gone back to once by sqlx, and open still.
+    if level + 1 == depth {
+        let back = Box::pin(D::back_to(&mut savepoint, depth));
+        Whole::new(back, D::leave_opening).await;
+    }
+}
+
+/// After an error: where sqlx has ended what was open before the call, as much is open again, but
 /// nothing can be written or kept in it.
 pub(crate) async fn restore<D: Database>(connection: &mut D::Connection, before: usize) {
-    if depth::<D>(connection) < before {
+    if level::<D>(connection).await < before {
         D::reopen(connection, before).await;
     }
 }
 
 /// A call that is not just dropped.
-struct Whole<'a, T> {
+pub(crate) struct Whole<'a, T> {
     call: Option<Call<'a, T>>,
     leave: fn(Call<'a, T>),
 }
 
 impl<'a, T> Whole<'a, T> {
-    fn new(call: Call<'a, T>, leave: fn(Call<'a, T>)) -> Self {
+    pub(crate) fn new(call: Call<'a, T>, leave: fn(Call<'a, T>)) -> Self {
         let call = Some(call);
         Self { call, leave }
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sqlx::Transaction;
 
 use super::Database;
-use super::savepoint::{self, restore};
+use super::savepoint::{self, level, restore};
 use crate::attempt::Attempt;
 use crate::codec::{Codec, Json};
 use crate::engine::run::success;
@@ -32,8 +32,8 @@ impl Attempt {
     /// # Errors
     /// [`Error::LeaseLost`] if the record is no longer this attempt's, or is not in the database of
     /// `tx`: **roll back**, somebody else may have done it. [`Error::Store`] if the database did not
-    /// take it, or had it changed since the snapshot of `tx`: roll back, too. [`Error::InvalidPolicy`] in a body with `tx`,
-    /// whose record is in the transaction anyway.
+    /// take it, or had it changed since the snapshot of `tx`: roll back, too.
+    /// [`Error::InvalidPolicy`] in a body with `tx`, whose record is in the transaction anyway.
     ///
     /// # Cancel safety
     /// Dropped, nothing of it is left in `tx`; roll that back.
@@ -54,7 +54,7 @@ impl Attempt {
             not_after: StoreTime::from_micros(u64::MAX),
             ..self.settlement(success(&inner.core, &inner.settings, encode))
         };
-        let before = depth::<D>(tx);
+        let before = level::<D>(tx).await;
         let settled = self.settle_on::<D>(tx, &settle).await;
         restore::<D>(tx, before).await;
         settled

@@ -40,16 +40,16 @@ impl Guard<'_> {
                 #private::transaction::Admitted::Answer(__idem_answer, __idem_before) => {
                     (__idem_answer, __idem_before)
                 }
-                #private::transaction::Admitted::Run(__idem_run, mut __idem_savepoint) => {
+                #private::transaction::Admitted::Run(__idem_run, mut __idem_savepoint, __idem_before) => {
                     let __idem_result = {
                         let #binding = &mut __idem_savepoint;
                         __idem_run.body(#private::Box::pin(async move #body)).await
                     };
-                    return __idem_run.settle(__idem_result, __idem_savepoint).await;
+                    (__idem_run.settle(__idem_result, __idem_savepoint).await, __idem_before)
                 }
             };
-            #private::transaction::restore(__idem_connection, __idem_before).await;
-            return __idem_answer;
+            return #private::transaction::restore(__idem_connection, __idem_before, __idem_answer)
+                .await;
         }
     }
 }

@@ -6,7 +6,7 @@ use idem_core::{Error, Key, Policy};
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::{MySql, Transaction};
 
-use super::{number, place};
+use super::place;
 use crate::base::Base;
 use crate::shop::{Then, pay, pay_or_wait_briefly, refusal};
 
@@ -78,7 +78,7 @@ async fn a_body_that_goes_on_after_its_wait_is_told_and_has_no_record() {
     };
     let refused = refusal(place.idem.run_in(&mut tx, key(), Policy::new(), body).await);
     // The mark of the transaction is gone with it.
-    assert_eq!(number(&refused), 1305, "{refused}");
+    assert!(matches!(refused, Error::OutcomeUnknown { .. }), "{refused}");
     go_on(tx).await;
     other.rollback().await.unwrap();
     // The body's own fault: its second effect was in no transaction any more.

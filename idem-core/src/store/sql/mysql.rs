@@ -234,9 +234,8 @@ async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
 
 fn class(number: u16) -> Class {
     match number {
-        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001;
-        // ER_SP_DOES_NOT_EXIST, by which savepoints say that a deadlock has come before.
-        1213 | 1020 | 1305 => Class::Conflict,
+        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001.
+        1213 | 1020 => Class::Conflict,
         // ER_LOCK_WAIT_TIMEOUT
         1205 => Class::Locked,
         // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full.

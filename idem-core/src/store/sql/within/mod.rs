@@ -13,12 +13,10 @@ mod postgres;
 mod sqlite;
 
 use std::future::Future;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 use std::mem;
 use std::pin::Pin;
 use std::time::Duration;
 
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 use sqlx::Connection;
 use sqlx::{Database, Transaction};
 use sqlx_core::transaction::TransactionManager;
@@ -26,7 +24,6 @@ use sqlx_core::transaction::TransactionManager;
 use super::row::{Address, Found, Row};
 use crate::error::StoreError;
 use crate::record::StoreTime;
-use crate::transaction::keep;
 
 /// What stood at a key when it was asked for.
 #[derive(Debug)]
@@ -79,6 +76,19 @@ pub trait Within: Database {
         now: StoreTime,
     ) -> impl Future<Output = sqlx::Result<bool>> + Send;
 
+    /// Lets `savepoint`, which sqlx opened as the level `depth`, go and keeps what was done in it. If
+    /// it does not, or is dropped before its end, all of that is taken back, and nothing before it.
+    fn keep(
+        savepoint: Transaction<'_, Self>,
+        depth: usize,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send;
+
+    /// How many transactions and savepoints are open, when all that is on its way has been done.
+    fn level(connection: &mut Self::Connection) -> impl Future<Output = usize> + Send;
+
+    /// Goes back to the savepoint that sqlx opened as the level `depth` and no longer counts.
+    fn back_to(connection: &mut Self::Connection, depth: usize) -> impl Future<Output = ()> + Send;
+
     /// Takes back what was done since the mark, and keeps the key.
     fn back(
         connection: &mut Self::Connection,
@@ -98,11 +108,11 @@ pub trait Within: Database {
     /// it would roll back the transaction around it.
     fn leave_opening<T>(call: Call<'_, T>);
 
-    /// The same of a savepoint that is being kept.
-    fn leave_keeping<T>(call: Call<'_, T>);
-
     /// Whether somebody else's transaction kept the key for all of the patience.
     fn is_locked(error: &sqlx::Error) -> bool;
+
+    /// Whether an error at the end of a body says that the transaction it began in is no more.
+    fn is_gone(error: &sqlx::Error) -> bool;
 
     /// What an error means. Nothing of the transaction was committed.
     fn fault(error: sqlx::Error) -> StoreError;
@@ -113,6 +123,7 @@ pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 async fn write_and_keep<D: Within>(
     mut savepoint: Transaction<'_, D>,
+    depth: usize,
     at: &Address,
     before: Option<&Row>,
     after: &Row,
@@ -120,7 +131,7 @@ async fn write_and_keep<D: Within>(
 ) -> sqlx::Result<bool> {
     let written = D::write(&mut savepoint, at, before, after, now).await;
     if let Ok(true) = written {
-        keep(savepoint).await?;
+        D::keep(savepoint, depth).await?;
     } else {
         D::guard(&mut savepoint).await;
     }
@@ -148,9 +159,25 @@ fn unmark(at: &Address) -> String {
 
 /// In place of the savepoint that sqlx opened as the level `depth`, one of the same name: what sqlx
 /// then goes back to.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 fn anew(depth: usize) -> String {
-    format!("SAVEPOINT _sqlx_savepoint_{}", depth.saturating_sub(1))
+    format!("SAVEPOINT {}", level_name(depth))
+}
+
+/// Lets the savepoint of the level `depth` go.
+#[cfg(feature = "postgres")]
+fn release(depth: usize) -> String {
+    format!("RELEASE SAVEPOINT {}", level_name(depth))
+}
+
+/// Goes back to the savepoint of the level `depth`, which stays.
+fn roll_back_to(depth: usize) -> String {
+    format!("ROLLBACK TO SAVEPOINT {}", level_name(depth))
+}
+
+/// How sqlx names the savepoint of a level. The first level is the transaction.
+fn level_name(depth: usize) -> String {
+    format!("_sqlx_savepoint_{}", depth.saturating_sub(1))
 }
 
 /// How many transactions and savepoints sqlx believes to be open.
@@ -159,7 +186,6 @@ pub(crate) fn depth<D: Database>(connection: &D::Connection) -> usize {
 }
 
 /// Opens levels until there are `depth`. Leaked, as their owners are to end them.
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 async fn deepen<D: Database>(connection: &mut D::Connection, depth: usize) {
     while self::depth::<D>(connection) < depth {
         match connection.begin().await {

@@ -16,14 +16,17 @@
 use std::mem;
 use std::time::Duration;
 
-use sqlx::mysql::MySqlRow;
+use sqlx::mysql::{MySqlDatabaseError, MySqlRow, MySqlTransactionManager};
 use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection, Transaction};
+use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
 use super::super::row::{Address, Columns, Found, Row, micros};
-use super::{Call, Entered, Hold, Within, back, deepen, mark, unmark, write_and_keep};
+use super::{
+    Call, Entered, Hold, Within, back, deepen, depth, mark, roll_back_to, unmark, write_and_keep,
+};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -38,6 +41,9 @@ const GUARD: &str = "SET TRANSACTION READ ONLY; START TRANSACTION; SAVEPOINT _sq
 
 /// A transaction that can write nothing, without savepoints.
 const ANEW: &str = "ROLLBACK; START TRANSACTION READ ONLY";
+
+/// `ER_SP_DOES_NOT_EXIST`
+const NO_SUCH_SAVEPOINT: u16 = 1305;
 
 impl Within for MySql {
     async fn enter(
@@ -77,13 +83,33 @@ impl Within for MySql {
 
     async fn conclude(
         savepoint: Transaction<'_, Self>,
-        _: usize,
+        depth: usize,
         at: &Address,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        write_and_keep(savepoint, at, before, after, now).await
+        write_and_keep(savepoint, depth, at, before, after, now).await
+    }
+
+    /// The server has one savepoint of a name: if this is dropped, sqlx goes back to it or is told
+    /// that there is none.
+    async fn keep(mut savepoint: Transaction<'_, Self>, _: usize) -> sqlx::Result<()> {
+        let kept = MySqlTransactionManager::commit(&mut savepoint).await;
+        match kept {
+            Ok(()) => mem::forget(savepoint),
+            Err(_) => Self::guard(&mut savepoint).await,
+        }
+        kept
+    }
+
+    async fn level(connection: &mut MySqlConnection) -> usize {
+        depth::<Self>(connection)
+    }
+
+    async fn back_to(connection: &mut MySqlConnection, depth: usize) {
+        let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
+        let _ = back.execute(connection).await;
     }
 
     async fn back(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<()> {
@@ -112,10 +138,14 @@ impl Within for MySql {
         mem::forget(call);
     }
 
-    fn leave_keeping<T>(_: Call<'_, T>) {}
-
     fn is_locked(error: &sqlx::Error) -> bool {
         matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)
+    }
+
+    fn is_gone(error: &sqlx::Error) -> bool {
+        let error = error.as_database_error();
+        let error = error.and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+        error.is_some_and(|error| error.number() == NO_SUCH_SAVEPOINT)
     }
 
     fn fault(error: sqlx::Error) -> StoreError {

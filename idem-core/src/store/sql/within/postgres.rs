@@ -10,6 +10,7 @@
 use std::mem;
 use std::time::Duration;
 
+use sqlx::error::DatabaseError;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _, Transaction};
 
@@ -17,12 +18,18 @@ use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{advisory, literal, lock_timeout, put};
 use super::super::row::{Address, Columns, Row};
-use super::{Call, Entered, Hold, Within, back, deepen, depth, mark, write_and_keep};
+use super::{
+    Call, Entered, Hold, Within, anew, back, deepen, depth, mark, release, roll_back_to,
+    write_and_keep,
+};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
 /// Prepared, it is parsed and planned once a session.
 const ENTER: &str = "SELECT * FROM idempotent_enter_1($1, $2)";
+
+const NO_TRANSACTION: &str = "25P01";
+const NO_SUCH_SAVEPOINT: &str = "3B001";
 
 impl Within for Postgres {
     async fn enter(
@@ -59,13 +66,40 @@ impl Within for Postgres {
 
     async fn conclude(
         savepoint: Transaction<'_, Self>,
-        _: usize,
+        depth: usize,
         at: &Address,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        write_and_keep(savepoint, at, before, after, now).await
+        write_and_keep(savepoint, depth, at, before, after, now).await
+    }
+
+    /// In its place is one of the same name, set in the same message, which the server runs to its
+    /// end whoever waits for it: so what sqlx goes back to, at any moment, is the newest of this
+    /// level, and never one of an earlier call. RELEASE alone would leave an older one to go back to.
+    async fn keep(mut savepoint: Transaction<'_, Self>, depth: usize) -> sqlx::Result<()> {
+        let keep = format!("{}; {}", release(depth), anew(depth));
+        let kept = sqlx::raw_sql(AssertSqlSafe(keep))
+            .execute(&mut *savepoint)
+            .await;
+        if let Err(error) = &kept
+            && has_code(error, NO_TRANSACTION)
+        {
+            // Until its caller ends it: what it writes would be committed statement by statement.
+            let guard = sqlx::raw_sql("BEGIN READ ONLY");
+            let _ = guard.execute(&mut *savepoint).await;
+        }
+        kept.map(drop)
+    }
+
+    async fn level(connection: &mut PgConnection) -> usize {
+        depth::<Self>(connection)
+    }
+
+    async fn back_to(connection: &mut PgConnection, depth: usize) {
+        let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
+        let _ = back.execute(connection).await;
     }
 
     async fn back(connection: &mut PgConnection, at: &Address) -> sqlx::Result<()> {
@@ -97,10 +131,12 @@ impl Within for Postgres {
         mem::forget(call);
     }
 
-    fn leave_keeping<T>(_: Call<'_, T>) {}
-
     fn is_locked(error: &sqlx::Error) -> bool {
         matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)
+    }
+
+    fn is_gone(error: &sqlx::Error) -> bool {
+        has_code(error, NO_TRANSACTION) || has_code(error, NO_SUCH_SAVEPOINT)
     }
 
     fn fault(error: sqlx::Error) -> StoreError {
@@ -139,6 +175,11 @@ fn give_up(whole: usize) -> String {
         "RELEASE SAVEPOINT _sqlx_savepoint_{whole}; \
          RELEASE SAVEPOINT idem_transaction_was_given_up"
     )
+}
+
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
+    let error = error.as_database_error();
+    error.and_then(DatabaseError::code).as_deref() == Some(code)
 }
 
 fn hold(entered: &PgRow) -> sqlx::Result<Hold> {

@@ -2,21 +2,25 @@
 //! nothing; a transaction that has only read until then may find that it is too late for that, and
 //! is told so (`SQLITE_BUSY`). Begun by `begin_with("BEGIN IMMEDIATE")` it has the file already.
 
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection, Transaction};
+use sqlx::sqlite::SqliteTransactionManager;
+use sqlx::{AssertSqlSafe, Connection, Sqlite, SqliteConnection, Transaction};
+use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
 use super::super::sqlite::{INSERT, bind_insert, clock, find, put, select_key};
-use super::{Call, Entered, Hold, Within, anew, write_and_keep};
+use super::{Call, Entered, Hold, Within, anew, deepen, depth, roll_back_to, write_and_keep};
 use crate::error::StoreError;
 use crate::record::StoreTime;
+use crate::transaction::Whole;
 
 /// One hop to the connection's thread. No key has the empty hash.
 const ENTER: &str = concat!(
@@ -67,7 +71,9 @@ impl Within for Sqlite {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         // A full disk, for one, rolls back all of a transaction.
-        run(connection, UNMARK).await.map_err(gone)?;
+        if let Err(error) = run(connection, UNMARK).await {
+            return Err(gone_if_unmarked(connection, error).await);
+        }
         if find(connection, at).await?.row.as_ref() != before {
             return Ok(false);
         }
@@ -84,13 +90,36 @@ impl Within for Sqlite {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         if before.is_some() {
-            return write_and_keep(savepoint, at, before, after, now).await;
+            return write_and_keep(savepoint, depth, at, before, after, now).await;
         }
         match insert(savepoint, depth, at, after, now).await {
             Err(error) if has_code(&error, IS_THERE) => Ok(false),
-            Err(error) if has_code(&error, NO_SUCH_MARK) => Err(gone(error)),
             inserted => inserted.map(|()| true),
         }
+    }
+
+    async fn keep(mut savepoint: Transaction<'_, Self>, _: usize) -> sqlx::Result<()> {
+        let keep = async move {
+            match SqliteTransactionManager::commit(&mut savepoint).await {
+                Ok(()) => {
+                    mem::forget(savepoint);
+                    Ok(())
+                }
+                Err(error) => Err(gone_if_unmarked(&mut savepoint, error).await),
+            }
+        };
+        Whole::new(Box::pin(keep), finish).await
+    }
+
+    /// The connection's thread counts, and may not have come to the last.
+    async fn level(connection: &mut SqliteConnection) -> usize {
+        let _ = connection.ping().await;
+        depth::<Self>(connection)
+    }
+
+    async fn back_to(connection: &mut SqliteConnection, depth: usize) {
+        let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
+        let _ = back.execute(connection).await;
     }
 
     async fn back(connection: &mut SqliteConnection, _: &Address) -> sqlx::Result<()> {
@@ -100,19 +129,22 @@ impl Within for Sqlite {
     /// Nothing here makes one transaction read only.
     async fn guard(_: &mut SqliteConnection) {}
 
-    async fn reopen(_: &mut SqliteConnection, _: usize) {}
-
-    fn leave_opening<T>(call: Call<'_, T>) {
-        finish(call);
+    /// Nothing here makes it read only: what the caller still writes, its commit keeps.
+    async fn reopen(connection: &mut SqliteConnection, depth: usize) {
+        deepen::<Self>(connection, depth).await;
     }
 
-    fn leave_keeping<T>(call: Call<'_, T>) {
+    fn leave_opening<T>(call: Call<'_, T>) {
         finish(call);
     }
 
     /// The file is not the key: that somebody has it says nothing about this request.
     fn is_locked(_: &sqlx::Error) -> bool {
         false
+    }
+
+    fn is_gone(error: &sqlx::Error) -> bool {
+        matches!(error, sqlx::Error::AnyDriverError(error) if error.is::<Gone>())
     }
 
     fn fault(error: sqlx::Error) -> StoreError {
@@ -133,11 +165,17 @@ impl Within for Sqlite {
 #[error(transparent)]
 struct Gone(sqlx::Error);
 
-fn gone(error: sqlx::Error) -> sqlx::Error {
-    match error {
-        sqlx::Error::Database(_) => sqlx::Error::AnyDriverError(Box::new(Gone(error))),
-        error => error,
+/// Where the transaction is gone, its savepoints are there anew: sqlx counts a level for each until
+/// it has gone back to it, and would never end what is open now.
+async fn gone_if_unmarked(connection: &mut SqliteConnection, error: sqlx::Error) -> sqlx::Error {
+    if !has_code(&error, NO_SUCH_MARK) {
+        return error;
     }
+    let levels = 2..=depth::<Sqlite>(connection);
+    let renew = levels.map(anew).collect::<Vec<_>>().join("; ");
+    let renew = sqlx::raw_sql(AssertSqlSafe(renew));
+    let _ = renew.execute(connection).await;
+    sqlx::Error::AnyDriverError(Box::new(Gone(error)))
 }
 
 /// In one hop; then sqlx goes back to its savepoint, which its thread does while nobody waits. That
@@ -152,8 +190,10 @@ async fn insert(
 ) -> sqlx::Result<()> {
     let message = format!("{UNMARK}; {INSERT}; {}", anew(depth));
     let insert = bind_insert!(sqlx::query(AssertSqlSafe(message)), at, row, now);
-    insert.execute(&mut *savepoint).await?;
-    Ok(())
+    match insert.execute(&mut *savepoint).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(gone_if_unmarked(&mut savepoint, error).await),
+    }
 }
 
 fn has_code(error: &sqlx::Error, code: &str) -> bool {
