@@ -121,6 +121,7 @@ pub trait Within: Database {
 /// A call of sqlx that is under way.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
 async fn write_and_keep<D: Within>(
     mut savepoint: Transaction<'_, D>,
     depth: usize,

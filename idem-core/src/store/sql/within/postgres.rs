@@ -2,7 +2,7 @@
 //! calls take, so that both exclude each other. It costs no write, and an attempt to get it never
 //! fails the transaction.
 //!
-//! Both are in one function, so that it takes one message, and is planned once a session. At READ
+//! Both are in one function, so that it takes one message. At READ
 //! COMMITTED each statement of the function sees what was committed before it, so the read behind the
 //! lock sees what its last holder wrote. At higher levels a transaction goes on seeing
 //! what it saw first; there the write finds out, and fails with 40001.
@@ -11,43 +11,35 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgRow, PgTransactionManager};
 use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _, Transaction};
+use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::postgres::{advisory, literal, lock_timeout, put};
 use super::super::row::{Address, Columns, Row};
-use super::{
-    Call, Entered, Hold, Within, anew, back, deepen, depth, mark, release, roll_back_to,
-    write_and_keep,
-};
+use super::{Call, Entered, Hold, Within, anew, back, deepen, depth, mark, release, roll_back_to};
 use crate::error::StoreError;
 use crate::record::StoreTime;
-
-/// Prepared, it is parsed and planned once a session.
-const ENTER: &str = "SELECT * FROM idempotent_enter_1($1, $2)";
 
 const NO_TRANSACTION: &str = "25P01";
 const NO_SUCH_SAVEPOINT: &str = "3B001";
 
 impl Within for Postgres {
+    /// Sets the savepoint twice. At the end one is let go, in one message; who is dropped meanwhile goes
+    /// back to the other, and never to an older one of the same name that an earlier call has left.
     async fn enter(
         connection: &mut PgConnection,
         at: &Address,
         patience: Duration,
         may_go_back: bool,
     ) -> sqlx::Result<Entered> {
-        let entered = if patience.is_zero() && !may_go_back {
-            let enter = sqlx::query(ENTER)
-                .bind(&at.hash[..])
-                .bind(advisory(&at.hash));
-            enter.fetch_one(connection).await?
-        } else {
-            let message = sqlx::raw_sql(AssertSqlSafe(message(at, patience, may_go_back)));
-            let mut rows = message.fetch_all(connection).await?;
-            rows.pop().ok_or(sqlx::Error::RowNotFound)?
-        };
+        let twice = anew(depth::<Self>(connection));
+        let message = message(at, patience, may_go_back);
+        let message = sqlx::raw_sql(AssertSqlSafe(format!("{twice}; {message}")));
+        let mut rows = message.fetch_all(connection).await?;
+        let entered = rows.pop().ok_or(sqlx::Error::RowNotFound)?;
         Ok(Entered {
             found: Columns::from_row(&entered)?.into(),
             hold: hold(&entered)?,
@@ -65,14 +57,22 @@ impl Within for Postgres {
     }
 
     async fn conclude(
-        savepoint: Transaction<'_, Self>,
-        depth: usize,
+        mut savepoint: Transaction<'_, Self>,
+        _: usize,
         at: &Address,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        write_and_keep(savepoint, depth, at, before, after, now).await
+        if !Self::write(&mut savepoint, at, before, after, now).await? {
+            return Ok(false);
+        }
+        let kept = PgTransactionManager::commit(&mut savepoint).await;
+        match &kept {
+            Ok(()) => mem::forget(savepoint),
+            Err(error) => guard_where_gone(&mut savepoint, error).await,
+        }
+        kept.map(|()| true)
     }
 
     /// In its place is one of the same name, set in the same message, which the server runs to its
@@ -83,12 +83,8 @@ impl Within for Postgres {
         let kept = sqlx::raw_sql(AssertSqlSafe(keep))
             .execute(&mut *savepoint)
             .await;
-        if let Err(error) = &kept
-            && has_code(error, NO_TRANSACTION)
-        {
-            // Until its caller ends it: what it writes would be committed statement by statement.
-            let guard = sqlx::raw_sql("BEGIN READ ONLY");
-            let _ = guard.execute(&mut *savepoint).await;
+        if let Err(error) = &kept {
+            guard_where_gone(&mut savepoint, error).await;
         }
         kept.map(drop)
     }
@@ -175,6 +171,14 @@ fn give_up(whole: usize) -> String {
         "RELEASE SAVEPOINT _sqlx_savepoint_{whole}; \
          RELEASE SAVEPOINT idem_transaction_was_given_up"
     )
+}
+
+/// Until its caller ends it: what it writes would be committed statement by statement.
+async fn guard_where_gone(connection: &mut PgConnection, error: &sqlx::Error) {
+    if has_code(error, NO_TRANSACTION) {
+        let guard = sqlx::raw_sql("BEGIN READ ONLY");
+        let _ = guard.execute(connection).await;
+    }
 }
 
 fn has_code(error: &sqlx::Error, code: &str) -> bool {
