@@ -111,7 +111,7 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
                 "WHERE expire_at < $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "SELECT key_hash FROM idempotent_record WHERE expire_at <= ?",
                 "SELECT key_hash FROM idempotent_record WHERE expire_at < ?",
             ),
@@ -267,14 +267,20 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
                 "($1, $2) AND (business_type, business_key) <= ($3, $4)",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "? AND business_key < ? ORDER BY business_key LIMIT ?",
                 "? AND business_key <= ? ORDER BY business_key LIMIT ?",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "FROM idempotent_record WHERE business_type > ? AND business_type < ?",
                 "FROM idempotent_record WHERE business_type > ? AND business_type <= ?",
+            ),
+            // Rows are told apart by their hash.
+            (
+                "mysql_1.sql",
+                "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+                "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,",
             ),
         ],
     ),
@@ -292,12 +298,12 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
                 "BEGIN ISOLATION LEVEL SERIALIZABLE;",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "SET TRANSACTION ISOLATION LEVEL READ COMMITTED;",
                 "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "SET TRANSACTION ISOLATION LEVEL READ COMMITTED;",
                 "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;",
             ),
@@ -312,7 +318,7 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
                 "SELECT pg_advisory_xact_lock(1768187246)",
             ),
             (
-                "mysql.rs",
+                "statements.rs",
                 "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 600)",
                 "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 601)",
             ),
@@ -325,7 +331,7 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
     (
         "a coarser clock is one",
         &[(
-            "mysql.rs",
+            "statements.rs",
             "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(6))",
             "TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00', UTC_TIMESTAMP(3))",
         )],
@@ -350,6 +356,21 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
                 "claim.lua",
                 "fence = math.max(fence + 1, now)",
                 "fence = math.max(fence + 2, now)",
+            ),
+        ],
+    ),
+    (
+        "a wider column holds what fits into the narrower one",
+        &[
+            (
+                "mysql_1.sql",
+                "request_id    VARBINARY(16) NOT NULL,",
+                "request_id    VARBINARY(17) NOT NULL,",
+            ),
+            (
+                "mysql_1.sql",
+                "record        VARBINARY(255) NOT NULL,",
+                "record        VARBINARY(256) NOT NULL,",
             ),
         ],
     ),

@@ -33,10 +33,15 @@ const POSTGRES: [Source; 2] = [
     },
 ];
 
-const MYSQL: [Source; 2] = [
+const MYSQL: [Source; 3] = [
     Source {
         name: "mysql.rs",
         text: source!("mysql.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "statements.rs",
+        text: source!("mysql/statements.rs"),
         is_rust: true,
     },
     Source {
