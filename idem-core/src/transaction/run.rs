@@ -245,7 +245,7 @@ fn unknown(context: Option<Context>) -> Error {
 
 fn left() -> StoreError {
     StoreError::new(
-        StoreErrorKind::Refused,
+        StoreErrorKind::Conflict,
         "sql: the body left its savepoint, and all it did was taken back; roll back",
     )
     .before_sending()
