@@ -34,6 +34,14 @@ async fn in_doubt() -> Scene<Rig> {
     scene
 }
 
+/// After a word that nothing had happened.
+async fn runs_unless_unsaid(scene: &Scene<Rig>, heard: &Heard) {
+    let said = scene.call().await;
+    let ran = said == Ok(1) && scene.effects.count() == 1;
+    let is_held = is(&said, "outcome_unknown") && scene.bodies.count() == 0;
+    assert!(ran || is_held && !was_done(heard), "{heard:?}: {said:?}");
+}
+
 #[test]
 fn a_forget() {
     sweep(
@@ -59,12 +67,7 @@ fn a_release() {
         LEAST,
         async || in_doubt().await,
         async |scene| scene.ground().idem.release(&scene.key).await,
-        async |scene, heard, _| {
-            let said = scene.call().await;
-            let ran = said == Ok(1) && scene.effects.count() == 1;
-            let is_held = is(&said, "outcome_unknown") && scene.bodies.count() == 0;
-            assert!(ran || is_held && !was_done(&heard), "{heard:?}: {said:?}");
-        },
+        async |scene, heard, _| runs_unless_unsaid(scene, &heard).await,
     );
 }
 
@@ -74,12 +77,7 @@ fn a_word_that_it_was_not_done() {
         LEAST,
         async || in_doubt().await,
         async |scene| scene.ground().idem.resolve(&scene.key, NotDone).await,
-        async |scene, heard, _| {
-            let said = scene.call().await;
-            let ran = said == Ok(1) && scene.effects.count() == 1;
-            let is_held = is(&said, "outcome_unknown") && scene.bodies.count() == 0;
-            assert!(ran || is_held && !was_done(&heard), "{heard:?}: {said:?}");
-        },
+        async |scene, heard, _| runs_unless_unsaid(scene, &heard).await,
     );
 }
 
