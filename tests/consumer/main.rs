@@ -10,3 +10,4 @@ mod overtaken;
 mod poison;
 mod restart;
 mod rig;
+mod spoilt;

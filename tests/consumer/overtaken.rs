@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use idem_core::consumer::{Action, Consumer};
+use idem_core::consumer::{Action, Consumer, Rules};
+use idem_core::engine::Builder;
 use idem_core::record::Status;
 use idem_core::store::memory::ManualClock;
 use idem_core::{Idempotency, Key, MemoryStore, Policy};
@@ -24,11 +25,15 @@ struct Scene {
 
 impl Scene {
     fn new() -> Arc<Self> {
+        Self::with(Rules::new(), |builder| builder)
+    }
+
+    fn with(rules: Rules, set: fn(Builder) -> Builder) -> Arc<Self> {
         let clock = ManualClock::new();
         let store = MemoryStore::with_clock(clock.clone());
         Arc::new(Self {
-            consumer: Consumer::new(meaning),
-            idem: Idempotency::builder(store).build().unwrap(),
+            consumer: Consumer::new(meaning).rules(rules),
+            idem: set(Idempotency::builder(store)).build().unwrap(),
             clock,
             held: Held::new(),
             bodies: Bodies::default(),
@@ -93,6 +98,18 @@ async fn a_late_success_is_the_winners_and_is_acknowledged() {
     let (late, second) = scene.overtake(RERUN, || Ok(())).await;
     assert_eq!((late, second), (Action::Ack, Action::Ack));
     assert_eq!(scene.status().await, Status::Success);
+}
+
+/// With no retry left: counted as a failure, it would be dead.
+#[tokio::test]
+async fn a_late_success_whose_winner_has_no_result_to_give_is_acknowledged() {
+    for policy in [RERUN, RERUN.reject_duplicates()] {
+        let scene = Scene::with(Rules::new().retries(0), |builder| {
+            builder.max_result_bytes(1)
+        });
+        let (late, second) = scene.overtake(policy, || Ok(())).await;
+        assert_eq!((late, second), (Action::Ack, Action::Ack), "{policy:?}");
+    }
 }
 
 #[tokio::test]

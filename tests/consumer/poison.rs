@@ -1,6 +1,6 @@
 //! Messages that can not be done.
 
-use idem_core::consumer::RETRIES_HEADER;
+use idem_core::consumer::{Action, Consumer, RETRIES_HEADER, Reason, Rules};
 use idem_tests::body::Bodies;
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
@@ -90,6 +90,22 @@ async fn a_handler_that_panics_has_an_unknown_outcome_and_stops_nothing_else() {
     let counts = listening.consumer.counts();
     listening.stop().await;
     assert_eq!((counts.parked, counts.dead, bodies.count()), (1, 0, 2));
+}
+
+/// A delivery whose task panics ends the connection of all, each time that it comes again.
+#[tokio::test]
+async fn an_error_whose_meaning_panics_is_one_that_may_pass_and_ends() {
+    let consumer = Consumer::new(|(): &()| panic!("a panic that the test asked for"));
+    let consumer = consumer.rules(Rules::new().retries(1));
+    let failing = async |_| Err::<(), _>(());
+    let first = consumer.handle(Some("m-1"), 0, failing).await;
+    assert!(
+        matches!(first, Action::Delay { retries: 1, .. }),
+        "{first:?}"
+    );
+    let last = consumer.handle(Some("m-1"), 1, failing).await;
+    let reason = Reason::RetriesExhausted;
+    assert_eq!(last, Action::Dead { reason });
 }
 
 // N19

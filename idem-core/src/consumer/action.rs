@@ -60,6 +60,10 @@ pub enum Reason {
     Rejected,
     /// The handler failed as often as the rules allow.
     RetriesExhausted,
+    /// Its record could not be kept, as often as the rules allow, because of an answer that it may be
+    /// alone to meet ([`StoreErrorKind::Protocol`](crate::StoreErrorKind::Protocol)): in a transaction
+    /// that its body has spoilt, or to a result that the store does not take.
+    Store,
     /// The function's error was stored, and is what every retry gets.
     StoredError,
     /// [`Error::Mismatch`](crate::Error::Mismatch): its key was used with another payload.
@@ -86,6 +90,7 @@ impl Reason {
             Self::Unreadable => "unreadable",
             Self::Rejected => "rejected",
             Self::RetriesExhausted => "retries_exhausted",
+            Self::Store => "store",
             Self::StoredError => "stored_error",
             Self::Mismatch => "mismatch",
             Self::MissingKey => "missing_key",

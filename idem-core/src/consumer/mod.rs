@@ -9,7 +9,8 @@
 //! | success, replay, `Duplicate`, `ResultUnavailable` | [`Action::Ack`] |
 //! | `InProgress` | [`Action::Delay`] by what is left of the lease; not counted |
 //! | `Store`, `LeaseLost`, a service that is set up wrongly, and what you call [away](Meaning::Away) | [`Action::Pause`]; not counted |
-//! | `Store` of the kinds [`Conflict`](crate::StoreErrorKind::Conflict) and [`Protocol`](crate::StoreErrorKind::Protocol) | [`Action::Delay`] of this message alone; not counted |
+//! | `Store` of the kind [`Conflict`](crate::StoreErrorKind::Conflict) | [`Action::Delay`] of this message alone; not counted |
+//! | `Store` of the kind [`Protocol`](crate::StoreErrorKind::Protocol), which this message may be alone to meet | [`Action::Delay`] with back-off, by a pause or longer, counted and bounded |
 //! | `OutcomeUnknown` | [`Action::Park`], counted in [`Counts::parked`] and said as an error |
 //! | an error of the body, or a panic | by your [`Meaning`]: [`Action::Delay`] with back-off, counted and bounded, or [`Action::Dead`] |
 //! | `Mismatch`, `MissingKey`, `InvalidKey`, `Damaged`, `TokenRejected`, `Refused`; unreadable; without an id | [`Action::Dead`] with a [`Reason`] |
@@ -17,6 +18,11 @@
 //! Nothing is dead-lettered that was only waiting, and acknowledging a duplicate never
 //! acknowledges the first: while that runs its duplicates are delayed, and if it fails one of them
 //! runs.
+//!
+//! An answer of a store that nobody understands may be the message's own doing: its body has kept
+//! the failure of a statement to itself, after which PostgreSQL takes no record in that transaction,
+//! or has returned what the database never takes. At its last retry such a message is dead by
+//! [`Reason::Store`].
 //!
 //! # What the glue promises
 //! - A message that is delayed, parked or dead-lettered is **published as a copy**, and the original
@@ -120,6 +126,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use self::counts::Counters;
+use crate::error::Error;
 use crate::observe::{Outcome, observe};
 
 /// What becomes of the deliveries of one queue. Shared by all that work on them.
@@ -181,7 +188,8 @@ impl<E> Consumer<E> {
     /// its error on.
     ///
     /// # Panics
-    /// Never for `call`: its panic counts as an error that may pass.
+    /// Never for `call`, nor for the meaning of its error: their panic counts as an error that may
+    /// pass.
     ///
     /// # Cancel safety
     /// That of the call. Whoever drops this does nothing with the message: the broker delivers it
@@ -208,13 +216,13 @@ impl<E> Consumer<E> {
     }
 
     /// What to do with the message of a call that was [observed](crate::observe()): for those who
-    /// make the call themselves.
+    /// make the call themselves. A meaning that panics is that of a handler which did.
     pub fn verdict<T>(&self, result: &Result<T, E>, outcome: Outcome, retries: u32) -> Action {
         let answer = match result {
             Ok(_) => Answer::Done,
-            Err(error) => Answer::Failed {
-                meaning: (self.meaning)(error),
-                outcome,
+            Err(error) => match catch_unwind(AssertUnwindSafe(|| (self.meaning)(error))) {
+                Ok(meaning) => Answer::Failed { meaning, outcome },
+                Err(_) => Answer::Panicked,
             },
         };
         self.act(answer, retries)
@@ -250,9 +258,13 @@ fn after(pause: Duration) -> Instant {
 
 /// Tells the operator, without ids: those are keys.
 fn say(action: Action, answer: Answer<'_>) {
+    let is_stores = matches!(answer.refusal(), Some(Error::Store { .. }));
     let refusal = answer.refusal().map(tracing::field::display);
     match action {
         Action::Ack => {}
+        Action::Delay { by, retries } if is_stores => {
+            tracing::warn!(refusal, ?by, retries, "a message is delayed by its store");
+        }
         Action::Delay { by, retries } => {
             tracing::debug!(refusal, ?by, retries, "a message is delayed");
         }

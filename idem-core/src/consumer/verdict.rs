@@ -38,7 +38,7 @@ pub enum Answer<'a> {
         /// How the call came to it.
         outcome: Outcome,
     },
-    /// The handler panicked.
+    /// The handler panicked, or the function that says what its error means.
     Panicked,
     /// There was no call: the message has no id.
     MissingId,
@@ -95,7 +95,8 @@ impl Rules {
         }
     }
 
-    /// How often a message whose handler fails is tried again before it is dead.
+    /// How often a message whose handler fails, or whose record can not be kept, is tried again
+    /// before it is dead.
     pub const fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
@@ -109,7 +110,8 @@ impl Rules {
     }
 
     /// How long to hold back when the store does not answer, before asking it again; and how long
-    /// one message waits whose transaction others were in the way of.
+    /// one message waits whose transaction others were in the way of, or at least whose record could
+    /// not be kept.
     pub const fn pause(mut self, pause: Duration) -> Self {
         self.pause = pause;
         self
@@ -152,18 +154,15 @@ impl Rules {
                 by: (*retry_after).max(LEAST_DELAY),
                 retries,
             },
-            // The others can be handled meanwhile: transactions that were in this one's way, or an
-            // answer that this message alone may meet, as in a transaction that its body has spoilt.
-            Error::Store { source }
-                if matches!(
-                    source.kind(),
-                    StoreErrorKind::Conflict | StoreErrorKind::Protocol
-                ) =>
-            {
-                Action::Delay {
-                    by: self.pause,
-                    retries,
-                }
+            // In both the others can be handled meanwhile. What was in this one's way goes by itself.
+            Error::Store { source } if source.kind() == StoreErrorKind::Conflict => Action::Delay {
+                by: self.pause,
+                retries,
+            },
+            // This message may be alone to meet it, as in a transaction that its body has spoilt, and
+            // may meet it each time.
+            Error::Store { source } if source.kind() == StoreErrorKind::Protocol => {
+                self.again(retries, self.pause, Reason::Store)
             }
             // A wrong set-up is no fault of the message: it waits for whoever mends it.
             Error::Store { .. }
@@ -182,12 +181,18 @@ impl Rules {
     }
 
     fn retry(&self, retries: u32) -> Action {
+        self.again(retries, Duration::ZERO, Reason::RetriesExhausted)
+    }
+
+    /// With back-off, `least` or longer, and at last dead.
+    fn again(&self, retries: u32, least: Duration, at_last: Reason) -> Action {
         if retries >= self.retries {
-            return dead(Reason::RetriesExhausted);
+            return dead(at_last);
         }
         let factor = 2_u32.saturating_pow(retries);
+        let backoff = self.first.saturating_mul(factor).min(self.longest);
         Action::Delay {
-            by: self.first.saturating_mul(factor).min(self.longest),
+            by: backoff.max(least),
             retries: retries + 1,
         }
     }

@@ -260,7 +260,7 @@ fn after_success<T, E>(
         return Err(results.refuse(Error::LeaseLost { context }));
     };
     if attempt.inner().settings.on_duplicate == OnDuplicate::Reject {
-        return Err(results.refuse(Error::Duplicate { context }));
+        return Err(results.refused(Error::Duplicate { context }));
     }
     let reason = match result {
         Some(bytes) => match results.decode(&bytes) {
@@ -272,7 +272,7 @@ fn after_success<T, E>(
         },
         None => "no result was stored".into(),
     };
-    Err(results.refuse(Error::ResultUnavailable { context, reason }))
+    Err(results.refused(Error::ResultUnavailable { context, reason }))
 }
 
 fn say_unless_settled(attempt: &Attempt, settled: &Result<SettleReply, StoreError>) {

@@ -6,6 +6,9 @@ const RULES: Rules = Rules::new()
     .retries(3)
     .backoff(Duration::from_secs(1), Duration::from_secs(3))
     .pause(Duration::from_secs(7));
+const PATIENT: Rules = RULES
+    .retries(5)
+    .backoff(Duration::from_secs(1), Duration::from_mins(5));
 const PAUSE: Action = Action::Pause {
     by: Duration::from_secs(7),
 };
@@ -14,6 +17,12 @@ const RETRIES: u32 = 1;
 const ALONE: Action = Action::Delay {
     by: Duration::from_secs(7),
     retries: RETRIES,
+};
+
+/// The same, and is counted.
+const COUNTED: Action = Action::Delay {
+    by: Duration::from_secs(7),
+    retries: RETRIES + 1,
 };
 
 fn context() -> Context {
@@ -70,7 +79,7 @@ fn every_refusal_has_its_action() {
         (store(StoreErrorKind::Unavailable), PAUSE),
         (store(StoreErrorKind::Refused), PAUSE),
         (store(StoreErrorKind::Conflict), ALONE),
-        (store(StoreErrorKind::Protocol), ALONE),
+        (store(StoreErrorKind::Protocol), COUNTED),
         (store(StoreErrorKind::Misconfigured), PAUSE),
         (Error::LeaseLost { context: context() }, PAUSE),
         (Error::NotInstalled, PAUSE),
@@ -146,6 +155,24 @@ fn failures_back_off_are_counted_and_end() {
         retries: 1001,
     };
     assert_eq!(long.verdict(Answer::Panicked, 1000), longest);
+}
+
+#[test]
+fn an_answer_that_nobody_understands_is_waited_for_patiently_but_not_for_ever() {
+    let error = store(StoreErrorKind::Protocol);
+    let after = |retries| {
+        let meaning = Meaning::Refusal(&error);
+        let outcome = Outcome::Executed;
+        PATIENT.verdict(Answer::Failed { meaning, outcome }, retries)
+    };
+    let seconds = |by, retries| Action::Delay {
+        by: Duration::from_secs(by),
+        retries,
+    };
+    assert_eq!(after(0), seconds(7, 1));
+    assert_eq!(after(4), seconds(16, 5));
+    assert_eq!(after(5), dead(Reason::Store));
+    assert_eq!(after(u32::MAX), dead(Reason::Store));
 }
 
 #[test]
