@@ -3,6 +3,7 @@
 mod connecting;
 mod history;
 mod mysql;
+mod outage;
 mod postgres;
 mod sqlite;
 mod stands;

@@ -120,6 +120,12 @@ impl Proxy {
         self.switch.is_armed()
     }
 
+    /// Connections that clients have opened since the start, whatever became of them.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.switch.passed().connections
+    }
+
     /// Bytes passed on from clients to the server since the start.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -171,6 +177,7 @@ fn serve(
 
 async fn accept(listener: TcpListener, upstream: SocketAddr, switch: Arc<Switch>) {
     while let Ok((client, _)) = listener.accept().await {
+        switch.count_connection();
         let switch = Arc::clone(&switch);
         tokio::spawn(async move {
             // An error is the end of this connection, which its client sees.

@@ -9,6 +9,7 @@ use super::{Mode, Then};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
+    pub(super) connections: u64,
     pub(super) bytes: u64,
     pub(super) by_name: HashMap<String, u64>,
 }
@@ -105,6 +106,10 @@ impl Switch {
 
     pub(super) fn passed(&self) -> Passed {
         lock(&self.passed).clone()
+    }
+
+    pub(super) fn count_connection(&self) {
+        lock(&self.passed).connections += 1;
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::pool::PoolConnection;
 
 use super::fault::Class;
+use super::held;
 use super::row::{Address, Entry, Found, Row};
 use super::span::Span;
 use crate::error::StoreError;
@@ -17,7 +17,7 @@ use crate::store::Finding;
 /// A database, as the records need it.
 pub(super) trait Dialect: sqlx::Database {
     /// A transaction that keeps everybody else from one key. Dropped, it is rolled back.
-    type Held: Send;
+    type Held: Send + 'static;
 
     /// How many calls can write at the same time; more wait here, in their order, not there.
     const WRITERS: usize;
@@ -28,7 +28,7 @@ pub(super) trait Dialect: sqlx::Database {
     /// Begins a transaction, waits for the key for at most `patience`, and reads it, with the
     /// time after the wait.
     fn lock(
-        connection: PoolConnection<Self>,
+        connection: held::Held<Self>,
         at: &Address,
         patience: Duration,
     ) -> impl Future<Output = sqlx::Result<(Self::Held, Found)>> + Send;
@@ -60,19 +60,23 @@ pub(super) trait Dialect: sqlx::Database {
         span: &Span,
     ) -> impl Future<Output = sqlx::Result<Vec<Entry>>> + Send;
 
-    /// The time. Where it is the process's own, `connection` is not waited for.
+    /// The time, where it is the process's own and no connection is needed.
+    fn clock() -> Option<StoreTime> {
+        None
+    }
+
+    /// The time.
     fn now(
-        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
+        connection: &mut Self::Connection,
     ) -> impl Future<Output = sqlx::Result<StoreTime>> + Send;
 
     /// Creates the table, or changes it from an earlier version.
-    fn migrate(
-        connection: PoolConnection<Self>,
-    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn migrate(connection: held::Held<Self>)
+    -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Deletes rows whose time is over, at most so many; says how many.
     fn purge(
-        connection: PoolConnection<Self>,
+        connection: held::Held<Self>,
         batch: u32,
     ) -> impl Future<Output = sqlx::Result<u64>> + Send;
 

@@ -1,36 +1,70 @@
-//! A connection with a transaction of ours on it.
+//! A connection that one call has.
 
+use sqlx::Database;
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Database, Executor};
+use tokio::sync::OwnedSemaphorePermit;
 
-/// A connection that goes back to its pool only by [`Held::end`]. In any other case, which is an
-/// error, a time-out or a caller that went away, nobody knows in what state it is, so it is closed
-/// and the server rolls back. (A transaction of sqlx can go back to the pool open if its `begin`
-/// is dropped at the wrong moment.)
+/// A connection that goes back to its pool only where it is known in what state it is. In any other
+/// case, which is a failure of the wire, or work that was not carried to its end, it is closed, and
+/// the server rolls back what it holds. (A transaction of sqlx can go back to the pool open if its
+/// `begin` is dropped at the wrong moment, and a connection to MySQL in the middle of an answer.)
 #[derive(Debug)]
 pub(super) struct Held<D: Database> {
     connection: Option<PoolConnection<D>>,
+    /// For as long as it has the connection.
+    _turn: OwnedSemaphorePermit,
 }
 
-impl<D> Held<D>
-where
-    D: Database,
-    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
-{
-    /// Runs `begin`, one or more statements.
-    pub(super) async fn begin(connection: PoolConnection<D>, begin: String) -> sqlx::Result<Self> {
-        let mut held = Self {
+impl<D: Database> Held<D> {
+    pub(super) fn new(connection: PoolConnection<D>, turn: OwnedSemaphorePermit) -> Self {
+        Self {
             connection: Some(connection),
-        };
-        let begin = sqlx::raw_sql(AssertSqlSafe(begin));
-        begin.execute(held.connection()?).await?;
-        Ok(held)
+            _turn: turn,
+        }
     }
 
     pub(super) fn connection(&mut self) -> sqlx::Result<&mut D::Connection> {
         self.connection
             .as_deref_mut()
             .ok_or(sqlx::Error::WorkerCrashed)
+    }
+
+    /// The connection, for somebody who knows how to end what is on it.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn into_inner(mut self) -> sqlx::Result<PoolConnection<D>> {
+        self.connection.take().ok_or(sqlx::Error::WorkerCrashed)
+    }
+
+    /// Gives the connection back, if the last statement on it, which left no transaction open, has
+    /// had its whole answer.
+    pub(super) fn after<T>(mut self, answer: sqlx::Result<T>) -> sqlx::Result<T> {
+        if matches!(answer, Ok(_) | Err(sqlx::Error::Database(_))) {
+            drop(self.connection.take());
+        }
+        answer
+    }
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+impl<D> Held<D>
+where
+    D: Database,
+    for<'c> &'c mut D::Connection: sqlx::Executor<'c, Database = D>,
+{
+    /// Runs `begin`, one or more statements. Where the database refuses one of them, the connection
+    /// goes back.
+    pub(super) async fn begin(mut self, begin: String) -> sqlx::Result<Self> {
+        let begin = sqlx::raw_sql(sqlx::AssertSqlSafe(begin));
+        match begin.execute(self.connection()?).await {
+            Ok(_) => Ok(self),
+            Err(error) => {
+                if matches!(error, sqlx::Error::Database(_)) {
+                    // What it says is of less use than why this is needed.
+                    let _ = self.end("ROLLBACK").await;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Runs `end`, and gives the connection back.

@@ -51,9 +51,9 @@
 //! [`Conflict`](crate::StoreErrorKind::Conflict): here, where nothing can be read behind the lock, there is
 //! no attempt whose age and lease an answer could name.
 
+mod carried;
 mod dialect;
 mod fault;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 mod held;
 mod migrate;
 #[cfg(feature = "mysql")]
@@ -91,9 +91,11 @@ macro_rules! sql_store {
         /// Cheap to clone; all clones share the pool.
         ///
         /// # Cancel safety
-        /// Dropping a call leaves open whether the database did it; never half of it. Its
-        /// transaction is rolled back and no other call is disturbed. A connection that was being
-        /// opened for it is opened all the same, in a task of the call's runtime, for a later one.
+        /// Dropping a call leaves open whether the database did it; never half of it. No other
+        /// call is disturbed. What was begun on a connection for it, opening one too, goes on in a
+        /// task of the call's runtime for a little longer (twice the limit, two seconds at least),
+        /// so that the connection need not be closed; a transaction that was only waiting for the
+        /// key is then rolled back.
         ///
         /// # Concurrent calls on the same key
         /// Each waits for the one before to commit. Those who wait for an attempt of this process,

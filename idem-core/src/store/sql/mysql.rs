@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
-use sqlx::pool::PoolConnection;
 use sqlx::{MySql, MySqlConnection, QueryBuilder};
 
 use self::statements::{
@@ -43,12 +42,12 @@ impl Dialect for MySql {
     const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
-        connection: PoolConnection<Self>,
+        connection: Held<Self>,
         at: &Address,
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
         let begin = format!("{}; {}", begin(patience), insert_or_lock(at));
-        let mut held = Held::begin(connection, begin).await?;
+        let mut held = connection.begin(begin).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -112,18 +111,14 @@ impl Dialect for MySql {
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(
-        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
-    ) -> sqlx::Result<StoreTime> {
-        now(&mut *connection.await?).await
+    async fn now(connection: &mut MySqlConnection) -> sqlx::Result<StoreTime> {
+        now(connection).await
     }
 
-    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: Held<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
         // A lock of this kind belongs to the connection.
-        let mut held = Held::begin(connection, "DO 0".to_owned())
-            .await
-            .map_err(fault)?;
+        let mut held = connection;
         let is_locked: Option<i64> = sqlx::query_scalar(MIGRATING)
             .fetch_one(held.connection().map_err(fault)?)
             .await
@@ -144,9 +139,9 @@ impl Dialect for MySql {
         Ok(())
     }
 
-    async fn purge(mut connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
-        let now = now(&mut connection).await?;
-        let mut held = Held::begin(connection, begin(Duration::ZERO)).await?;
+    async fn purge(mut connection: Held<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = now(connection.connection()?).await?;
+        let mut held = connection.begin(begin(Duration::ZERO)).await?;
         let hashes: Vec<Vec<u8>> = sqlx::query_scalar(OVER)
             .bind(micros(now))
             .bind(batch)

@@ -8,21 +8,21 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::panic::resume_unwind;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 use tokio::runtime::{Handle, Id};
+use tokio::sync::Semaphore;
 
+use super::carried::carried;
 use super::dialect::Dialect;
-use crate::driver::{by, moment_in};
+use super::held::Held;
 
-type Others<D> = RwLock<HashMap<Id, Pool<D>>>;
+type Others<D> = RwLock<HashMap<Id, Lender<D>>>;
 
 pub(super) struct Pools<D: Dialect> {
-    given: Pool<D>,
+    given: Lender<D>,
     home: OnceLock<Id>,
     others: Arc<Others<D>>,
 }
@@ -31,75 +31,103 @@ impl<D: Dialect> Pools<D> {
     pub(super) fn new(given: Pool<D>) -> Self {
         let here = Handle::try_current().map(|runtime| runtime.id());
         Self {
-            given,
+            given: Lender::new(given),
             home: here.map(OnceLock::from).unwrap_or_default(),
             others: Arc::default(),
         }
     }
 
     /// A connection that is served by the current runtime, in which every call is made.
-    ///
-    /// Where the pool has none at rest and may open one more, a task opens it, which goes on for as
-    /// long as `patience` when the call has given up, and leaves it to the pool. Otherwise it would
-    /// be thrown away with the call: where a connection takes longer than a call may, as when all
-    /// clients come back to a server at once, each would try again for ever, and none would ever
-    /// have one. One at rest may turn out to be dead, and is then replaced within the call; a call
-    /// that gives up meanwhile leaves one fewer at rest, until there are none.
-    pub(super) async fn connection(&self, patience: Duration) -> sqlx::Result<PoolConnection<D>> {
-        let pool = self.here();
-        if pool.num_idle() > 0 || pool.size() >= pool.options().get_max_connections() {
-            return pool.acquire().await;
-        }
-        let opened = tokio::spawn(async move { by(moment_in(patience), pool.acquire()).await });
-        match opened.await {
-            Ok(Ok(Some(connection))) => connection,
-            Ok(_) => Err(sqlx::Error::PoolTimedOut),
-            Err(ended) => match ended.try_into_panic() {
-                // As if it had been opened here.
-                Ok(panic) => resume_unwind(panic),
-                // The runtime ends, and its connections with it.
-                Err(_) => Err(sqlx::Error::PoolClosed),
-            },
-        }
+    pub(super) async fn connection(&self, patience: Duration) -> sqlx::Result<Held<D>> {
+        self.here().lend(patience).await
     }
 
     /// The pool of the current runtime.
-    fn here(&self) -> Pool<D> {
+    fn here(&self) -> Lender<D> {
         let runtime = Handle::current();
         let id = runtime.id();
         if !D::IS_SERVED_BY_A_RUNTIME || *self.home.get_or_init(|| id) == id {
             return self.given.clone();
         }
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pool) = others.get(&id) {
-            return pool.clone();
+        if let Some(lender) = others.get(&id) {
+            return lender.clone();
         }
         drop(others);
         self.open(&runtime)
     }
 
-    fn open(&self, runtime: &Handle) -> Pool<D> {
+    fn open(&self, runtime: &Handle) -> Lender<D> {
         let id = runtime.id();
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         let place = match others.entry(id) {
-            Entry::Occupied(pool) => return pool.get().clone(),
+            Entry::Occupied(lender) => return lender.get().clone(),
             Entry::Vacant(place) => place,
         };
-        let options = self.given.options().clone();
-        let pool = options.connect_lazy_with((*self.given.connect_options()).clone());
-        place.insert(pool.clone());
+        let given = &self.given.pool;
+        let options = given.options().clone();
+        let pool = options.connect_lazy_with((*given.connect_options()).clone());
+        let lender = Lender::new(pool);
+        let closed = lender.pool.close_event();
+        place.insert(lender.clone());
         // A runtime that has been shut down drops the task at once, and this needs the lock.
         drop(others);
         let ending = Ending {
             others: Arc::downgrade(&self.others),
             id,
         };
-        let closed = pool.close_event();
         runtime.spawn(async move {
             let _ending = ending;
             closed.await;
         });
-        pool
+        lender
+    }
+}
+
+/// A pool, and the line before it.
+///
+/// As many calls as the pool has connections are let to it at once. The others wait where they can
+/// leave without a trace: what has been begun for a call goes on when that has left, and a line of
+/// such remains would keep those who still wait from their turn.
+struct Lender<D: Dialect> {
+    pool: Pool<D>,
+    turns: Arc<Semaphore>,
+}
+
+// Not derived: that would ask for a database that can be cloned.
+impl<D: Dialect> Clone for Lender<D> {
+    fn clone(&self) -> Self {
+        Self {
+            pool: self.pool.clone(),
+            turns: Arc::clone(&self.turns),
+        }
+    }
+}
+
+impl<D: Dialect> Lender<D> {
+    fn new(pool: Pool<D>) -> Self {
+        let connections = pool.options().get_max_connections();
+        let turns = usize::try_from(connections).unwrap_or(Semaphore::MAX_PERMITS);
+        Self {
+            pool,
+            turns: Arc::new(Semaphore::new(turns.min(Semaphore::MAX_PERMITS))),
+        }
+    }
+
+    /// A connection. When the call has given up while one was tested or opened, that goes on for as
+    /// long as `patience`, and the connection is there for a later call.
+    async fn lend(self, patience: Duration) -> sqlx::Result<Held<D>> {
+        let turn = self.turns.acquire_owned().await;
+        // Nobody closes it.
+        let turn = turn.map_err(|_| sqlx::Error::PoolClosed)?;
+        let pool = self.pool;
+        let lent = async move { Ok(Held::new(pool.acquire().await?, turn)) };
+        carried(patience, lent, async |lent: sqlx::Result<Held<D>>| {
+            if let Ok(unused) = lent {
+                let _ = unused.after(Ok(()));
+            }
+        })
+        .await
     }
 }
 
@@ -112,12 +140,12 @@ struct Ending<D: Dialect> {
 impl<D: Dialect> Drop for Ending<D> {
     fn drop(&mut self) {
         if let Some(others) = self.others.upgrade() {
-            let pool = others
+            let lender = others
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&self.id);
             // Outside the lock: this drops connections.
-            drop(pool);
+            drop(lender);
         }
     }
 }

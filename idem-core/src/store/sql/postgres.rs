@@ -11,7 +11,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 
 use super::dialect::Dialect;
@@ -95,11 +94,11 @@ impl Dialect for Postgres {
     const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
-        connection: PoolConnection<Self>,
+        connection: Held<Self>,
         at: &Address,
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
-        let mut held = Held::begin(connection, begin(&at.hash, patience)).await?;
+        let mut held = connection.begin(begin(&at.hash, patience)).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -147,17 +146,14 @@ impl Dialect for Postgres {
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(
-        connection: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
-    ) -> sqlx::Result<StoreTime> {
-        now(&mut *connection.await?).await
+    async fn now(connection: &mut PgConnection) -> sqlx::Result<StoreTime> {
+        now(connection).await
     }
 
-    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: Held<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
-        let mut held = Held::begin(connection, MIGRATING.to_owned())
-            .await
-            .map_err(fault)?;
+        let held = connection.begin(MIGRATING.to_owned()).await;
+        let mut held = held.map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
             run(&mut held, MIGRATION).await.map_err(fault)?;
         }
@@ -168,10 +164,11 @@ impl Dialect for Postgres {
         Ok(())
     }
 
-    async fn purge(mut connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
-        let now = now(&mut connection).await?;
+    async fn purge(mut connection: Held<Self>, batch: u32) -> sqlx::Result<u64> {
+        let now = now(connection.connection()?).await?;
         let purge = sqlx::query(PURGE).bind(micros(now)).bind(i64::from(batch));
-        Ok(purge.execute(&mut *connection).await?.rows_affected())
+        let purged = purge.execute(connection.connection()?).await;
+        Ok(connection.after(purged)?.rows_affected())
     }
 
     async fn check(connection: &mut PgConnection) -> sqlx::Result<Vec<Finding>> {

@@ -1,17 +1,19 @@
 //! The verbs, over any of the databases: lock, read, decide by `step`, write, commit.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::carried::{carried, nothing};
 use super::dialect::Dialect;
 use super::fault::Fault;
+use super::held::Held;
 use super::pools::Pools;
-use super::row::{Address, Row};
+use super::row::{Address, Found, Row};
 use super::span::{self, Span};
 use crate::driver::moment_in;
 use crate::error::{StoreError, StoreErrorKind};
@@ -63,7 +65,7 @@ impl<D: Dialect> Records<D> {
         key: &StoreKey,
         verb: impl Fn(Slot, StoreTime) -> (Slot, R) + Sync,
     ) -> Answered<R> {
-        let at = Address::of(key);
+        let at = Arc::new(Address::of(key));
         self.within_limit(|| self.write_once(&at, &verb)).await
     }
 
@@ -85,39 +87,56 @@ impl<D: Dialect> Records<D> {
     /// `None` if the row was changed by somebody who did not wait for its lock.
     async fn write_once<R>(
         &self,
-        at: &Address,
+        at: &Arc<Address>,
         verb: impl Fn(Slot, StoreTime) -> (Slot, R),
     ) -> Result<Option<Answer<R>>, Fault> {
-        // Never closed, and if it were: the database has locks of its own.
-        let _turn = self.writers.acquire().await.ok();
-        let undone = |error| Self::fault(error).before_commit();
-        let locked = D::lock(self.connection().await.map_err(undone)?, at, self.limit / 2).await;
-        let (mut held, found) = locked.map_err(undone)?;
-        let (before, now) = (found.slot(), found.now);
+        let locked = self.lock(at).await?;
+        let (before, now) = (locked.found.slot(), locked.found.now);
         let (after, reply) = verb(before.clone(), now);
         let after = after.live(now);
         if after == before.live(now) {
-            D::release(held).await.map_err(undone)?;
+            self.carried(locked.release()).await?;
             return Ok(Some(Answer { now, reply }));
         }
         let row = match &after {
             Slot::Record(record) => Some(Row::of(record)),
             Slot::Absent | Slot::Damaged => None,
         };
-        let put = D::put(&mut held, at, found.row.as_ref(), row.as_ref(), now).await;
-        if !put.map_err(undone)? {
-            D::release(held).await.map_err(undone)?;
-            return Ok(None);
-        }
-        D::commit(held).await.map_err(Self::fault)?;
-        Ok(Some(Answer { now, reply }))
+        let is_written = self.carried(locked.write(Arc::clone(at), row)).await?;
+        Ok(is_written.then_some(Answer { now, reply }))
+    }
+
+    /// Waits for a connection for less than half of the limit, after which an engine sends again:
+    /// whoever fails there can still say that nothing was sent, and leaves nothing to be given up.
+    async fn lock(&self, at: &Arc<Address>) -> Result<Locked<D>, Fault> {
+        // Never closed, and if it were: the database has locks of its own.
+        let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
+        let connection = tokio::time::timeout(self.limit / 20 * 9, self.connection()).await;
+        let connection = connection.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        let connection = connection.map_err(Self::undone)?;
+        let (at, patience) = (Arc::clone(at), self.limit / 2);
+        let lock = async move {
+            let (held, found) = D::lock(connection, &at, patience).await?;
+            Ok(Locked { held, found, turn })
+        };
+        let lock = carried(self.patience(), lock, async |locked: sqlx::Result<_>| {
+            if let Ok(locked) = locked {
+                let _ = Locked::<D>::release(locked).await;
+            }
+        });
+        lock.await.map_err(Self::undone)
     }
 
     pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
-        let at = Address::of(key);
-        let found = self
-            .reading(|| async { D::read(&mut *self.connection().await?, &at).await })
-            .await?;
+        let at = Arc::new(Address::of(key));
+        let peek = |mut held: Held<D>| {
+            let at = Arc::clone(&at);
+            async move {
+                let found = D::read(held.connection()?, &at).await;
+                held.after(found)
+            }
+        };
+        let found = self.reading(peek).await?;
         Ok(Answer {
             now: found.now,
             reply: found.slot().visible(found.now),
@@ -125,8 +144,14 @@ impl<D: Dialect> Records<D> {
     }
 
     pub(super) async fn scan(&self, scan: &Scan) -> Answered<Page> {
-        let wanted = Span::of(scan)?;
-        let page = || async { D::page(&mut *self.connection().await?, &wanted).await };
+        let wanted = Arc::new(Span::of(scan)?);
+        let page = |mut held: Held<D>| {
+            let wanted = Arc::clone(&wanted);
+            async move {
+                let rows = D::page(held.connection()?, &wanted).await;
+                held.after(rows)
+            }
+        };
         let rows = self.reading(page).await?;
         let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= wanted.rows);
         let last = rows.last().filter(|_| is_full);
@@ -150,12 +175,22 @@ impl<D: Dialect> Records<D> {
     }
 
     pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.reading(|| D::now(self.connection())).await
+        if let Some(now) = D::clock() {
+            return Ok(now);
+        }
+        let now = async |mut held: Held<D>| {
+            let now = D::now(held.connection()?).await;
+            held.after(now)
+        };
+        self.reading(now).await
     }
 
     pub(super) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
-        self.reading(|| async { D::check(&mut *self.connection().await?).await })
-            .await
+        let check = async |mut held: Held<D>| {
+            let findings = D::check(held.connection()?).await;
+            held.after(findings)
+        };
+        self.reading(check).await
     }
 
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
@@ -166,24 +201,48 @@ impl<D: Dialect> Records<D> {
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
         self.within_limit(|| async {
-            let _turn = self.writers.acquire().await.ok();
+            let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
             let connection = self.connection().await.map_err(Self::fault)?;
-            let purged = D::purge(connection, batch).await;
-            purged.map(Some).map_err(Self::fault)
+            let purge = async move {
+                let _turn = turn;
+                D::purge(connection, batch).await.map_err(Self::fault)
+            };
+            self.carried(purge).await.map(Some)
         })
         .await
     }
 
-    async fn connection(&self) -> sqlx::Result<PoolConnection<D>> {
-        self.pools.connection(self.limit.saturating_mul(2)).await
+    async fn connection(&self) -> sqlx::Result<Held<D>> {
+        self.pools.connection(self.patience()).await
     }
 
-    async fn reading<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>
+    /// How long what a call has begun may go on without it. A connection that is silent for so long
+    /// is of no more use, and one that takes so long to be opened would help nobody.
+    fn patience(&self) -> Duration {
+        const AT_LEAST: Duration = Duration::from_secs(2);
+        self.limit.saturating_mul(2).max(AT_LEAST)
+    }
+
+    /// Carries to its end what leaves nothing to put in order.
+    fn carried<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> + Send {
+        carried(self.patience(), work, nothing)
+    }
+
+    async fn reading<T, F>(&self, read: impl Fn(Held<D>) -> F) -> Result<T, StoreError>
     where
-        F: Future<Output = sqlx::Result<T>>,
+        T: Send + 'static,
+        F: Future<Output = sqlx::Result<T>> + Send + 'static,
     {
-        self.within_limit(|| async { call().await.map(Some).map_err(Self::fault) })
-            .await
+        let read = &read;
+        self.within_limit(|| async move {
+            let held = self.connection().await.map_err(Self::fault)?;
+            let answer = self.carried(read(held)).await;
+            answer.map(Some).map_err(Self::fault)
+        })
+        .await
     }
 
     /// Repeats `call` while it is only in somebody's way (or answers `None`, for the same
@@ -215,6 +274,43 @@ impl<D: Dialect> Records<D> {
 
     fn fault(error: sqlx::Error) -> Fault {
         Fault::new(error, D::class)
+    }
+
+    fn undone(error: sqlx::Error) -> Fault {
+        Self::fault(error).before_commit()
+    }
+}
+
+/// A key that is locked, with what was found there.
+struct Locked<D: Dialect> {
+    held: D::Held,
+    found: Found,
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl<D: Dialect> Locked<D> {
+    /// Leaves it as it is.
+    async fn release(self) -> Result<(), Fault> {
+        let _turn = self.turn;
+        D::release(self.held).await.map_err(Records::<D>::undone)
+    }
+
+    /// Writes `row` in place of what was found, and commits. Says `false` if something else stands
+    /// there by now, and leaves it.
+    async fn write(self, at: Arc<Address>, row: Option<Row>) -> Result<bool, Fault> {
+        let Self {
+            mut held,
+            found,
+            turn: _turn,
+        } = self;
+        let put = D::put(&mut held, &at, found.row.as_ref(), row.as_ref(), found.now).await;
+        let is_put = put.map_err(Records::<D>::undone)?;
+        if is_put {
+            D::commit(held).await.map_err(Records::<D>::fault)?;
+        } else {
+            D::release(held).await.map_err(Records::<D>::undone)?;
+        }
+        Ok(is_put)
     }
 }
 

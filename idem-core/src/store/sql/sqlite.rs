@@ -11,11 +11,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
-use sqlx::pool::PoolConnection;
 use sqlx::{SqlSafeStr, Sqlite, SqliteConnection, Transaction};
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
+use super::held;
 use super::migrate::{self, Tables};
 use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros};
 use super::span::Span;
@@ -90,7 +90,7 @@ impl Dialect for Sqlite {
 
     /// How long others are waited for is the pool's `busy_timeout`.
     async fn lock(
-        connection: PoolConnection<Self>,
+        connection: held::Held<Self>,
         at: &Address,
         _: Duration,
     ) -> sqlx::Result<(Held, Found)> {
@@ -141,13 +141,15 @@ impl Dialect for Sqlite {
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
-    async fn now(
-        _: impl Future<Output = sqlx::Result<PoolConnection<Self>>> + Send,
-    ) -> sqlx::Result<StoreTime> {
+    fn clock() -> Option<StoreTime> {
+        Some(clock())
+    }
+
+    async fn now(_: &mut SqliteConnection) -> sqlx::Result<StoreTime> {
         Ok(clock())
     }
 
-    async fn migrate(connection: PoolConnection<Self>) -> Result<(), StoreError> {
+    async fn migrate(connection: held::Held<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
         let mut held = begin(connection).await.map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
@@ -158,7 +160,7 @@ impl Dialect for Sqlite {
         Ok(())
     }
 
-    async fn purge(connection: PoolConnection<Self>, batch: u32) -> sqlx::Result<u64> {
+    async fn purge(connection: held::Held<Self>, batch: u32) -> sqlx::Result<u64> {
         let mut held = begin(connection).await?;
         let purge = sqlx::query(PURGE).bind(micros(clock())).bind(batch);
         let purged = purge.execute(&mut *held).await?;
@@ -196,8 +198,12 @@ impl Dialect for Sqlite {
 }
 
 /// With the file from the start: a transaction that has only read until then can find it taken.
-async fn begin(connection: PoolConnection<Sqlite>) -> sqlx::Result<Held> {
-    Transaction::begin(connection, Some("BEGIN IMMEDIATE".into_sql_str())).await
+async fn begin(connection: held::Held<Sqlite>) -> sqlx::Result<Held> {
+    Transaction::begin(
+        connection.into_inner()?,
+        Some("BEGIN IMMEDIATE".into_sql_str()),
+    )
+    .await
 }
 
 /// Reads a key.
