@@ -73,3 +73,14 @@ async fn check_names_what_can_lose_records() {
     database.aside().await.run(careless).await;
     assert_eq!(codes(&store).await, ["no_fsync", "no_persistence"]);
 }
+
+#[tokio::test]
+async fn check_names_a_function_that_was_not_copied() {
+    let database = OnPostgres::empty().await;
+    let store = database.fresh_store().await;
+    let gone = "DROP FUNCTION idempotent_enter_1";
+    database.aside().await.run(gone).await;
+    assert_eq!(codes(&store).await, ["no_fsync", "no_function"]);
+    store.migrate().await.unwrap();
+    assert_eq!(codes(&store).await, ["no_fsync"]);
+}

@@ -235,9 +235,12 @@ async fn check_names_what_can_lose_records() {
     let unsafe_journal = SqlitePool::connect_with(unsafe_journal).await.unwrap();
     assert_eq!(
         codes(&SqliteStore::new(unsafe_journal)).await,
-        ["no_journal"]
+        ["no_journal", "no_tables"]
     );
     let memory = SqlitePoolOptions::new().max_connections(1);
     let memory = memory.connect("sqlite::memory:").await.unwrap();
-    assert_eq!(codes(&SqliteStore::new(memory)).await, ["no_persistence"]);
+    let memory = SqliteStore::new(memory);
+    assert_eq!(codes(&memory).await, ["no_persistence", "no_tables"]);
+    memory.migrate().await.unwrap();
+    assert_eq!(codes(&memory).await, ["no_persistence"]);
 }

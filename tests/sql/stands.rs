@@ -4,6 +4,7 @@
 macro_rules! stands {
     ($database:ty) => {
         $crate::stands::stands! { $database:
+            a_check_names_tables_that_are_not_there
             a_dropped_call_leaves_no_transaction
             a_foreign_table_and_a_later_format_are_refused_and_left_alone
             a_lease_counts_from_its_grant

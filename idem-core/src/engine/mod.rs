@@ -350,7 +350,7 @@ impl Idempotency {
         }
         let details: Vec<_> = findings.into_iter().map(|finding| finding.detail).collect();
         Err(invalid(format!(
-            "the store can lose records: {}",
+            "the store is not set up to be relied on: {}",
             details.join("; ")
         )))
     }

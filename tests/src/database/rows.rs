@@ -8,7 +8,7 @@ use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Slot, Subject,
 use idem_core::store::{Store, StoreKey};
 
 use super::{Aside, Database};
-use crate::attempt::{TERMS, claim, finish, grant, key, owner};
+use crate::attempt::{TERMS, claim, codes, finish, grant, key, owner};
 
 /// Locks one row, as a transaction of somebody else.
 async fn hold<D: Database>(database: &D, kind: &str) -> D::Aside {
@@ -252,6 +252,18 @@ pub async fn without_its_tables_every_verb_says_what_to_do<D: Database>(database
     let missing = store.peek(&key("order", "1")).await.unwrap_err();
     assert_eq!(missing.kind(), StoreErrorKind::Misconfigured);
     assert!(missing.to_string().contains("migrate()"), "{missing}");
+}
+
+pub async fn a_check_names_tables_that_are_not_there<D: Database>(database: &D) {
+    let store = database.unprepared().await;
+    let findings = store.check().await.unwrap();
+    let missing = findings.iter().find(|finding| finding.code == "no_tables");
+    assert!(
+        missing.unwrap().detail.contains("migrate()"),
+        "{findings:?}"
+    );
+    D::migrate(&store).await.unwrap();
+    assert!(!codes(&store).await.contains(&"no_tables"));
 }
 
 /// Claims what is free; says when it was granted, in microseconds.

@@ -1,6 +1,7 @@
 //! Which migrations are to be run on what is there.
 
 use crate::error::{StoreError, StoreErrorKind};
+use crate::store::Finding;
 
 /// The format of the tables that this build reads and writes.
 pub(super) const VERSION: i64 = 1;
@@ -19,26 +20,43 @@ pub(super) struct Tables {
 /// # Errors
 /// A table of our name that is not ours, or one of a later format.
 pub(super) fn is_needed(tables: Tables) -> Result<bool, StoreError> {
+    is_missing(tables).map_err(|why| {
+        StoreError::new(StoreErrorKind::Misconfigured, format!("sql: {why}")).before_sending()
+    })
+}
+
+/// What is wrong with the tables, whatever the database.
+pub(super) fn doubt(tables: Tables) -> Option<Finding> {
+    let (code, detail) = match is_missing(tables) {
+        Err(why) => ("unusable_tables", why),
+        Ok(true) => (
+            "no_tables",
+            "the tables of the records are not there, so every call is refused; call migrate() once, as a user who may create them".into(),
+        ),
+        Ok(false) if !tables.has_records => (
+            "no_tables",
+            "the table idempotent_record is not there, though idempotent_record_version is, so every call is refused; drop that one, too, and call migrate()".into(),
+        ),
+        Ok(false) => return None,
+    };
+    Some(Finding { code, detail })
+}
+
+/// Whether migration would help; `Err` says why it would not.
+fn is_missing(tables: Tables) -> Result<bool, String> {
     match tables {
         Tables {
             version: None,
             has_records: true,
-        } => Err(refused(
-            "there is a table idempotent_record of somebody else; move it, or give the records a schema or database of their own",
-        )),
+        } => Err("there is a table idempotent_record of somebody else; move it, or give the records a schema or database of their own".into()),
         Tables {
             version: Some(version),
             ..
-        } if version > VERSION => Err(refused(format!(
+        } if version > VERSION => Err(format!(
             "the tables are of format {version}, and this build knows formats up to {VERSION}; use a newer build"
-        ))),
+        )),
         Tables { version, .. } => Ok(version.unwrap_or_default() < VERSION),
     }
-}
-
-fn refused(detail: impl Into<String>) -> StoreError {
-    let detail = format!("sql: {}", detail.into());
-    StoreError::new(StoreErrorKind::Misconfigured, detail).before_sending()
 }
 
 #[cfg(test)]
@@ -63,6 +81,22 @@ mod tests {
     #[test]
     fn a_database_of_this_format_is_left_alone() {
         assert_eq!(answer(Some(VERSION), true), Some(false));
+    }
+
+    #[test]
+    fn what_is_missing_or_of_somebody_else_is_a_doubt() {
+        let code = |version, has_records| {
+            let tables = Tables {
+                version,
+                has_records,
+            };
+            doubt(tables).map(|doubt| doubt.code)
+        };
+        assert_eq!(code(None, false), Some("no_tables"));
+        assert_eq!(code(Some(VERSION), false), Some("no_tables"));
+        assert_eq!(code(None, true), Some("unusable_tables"));
+        assert_eq!(code(Some(VERSION + 1), true), Some("unusable_tables"));
+        assert_eq!(code(Some(VERSION), true), None);
     }
 
     #[test]

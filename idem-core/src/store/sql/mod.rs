@@ -42,7 +42,7 @@
 //! Rows whose time is over stay until somebody calls `purge`.
 //!
 //! # Durability and time
-//! [`Store::check`] reports a set-up that can lose records. Time is the database server's, and in
+//! [`Store::check`] reports a set-up that can lose records, and tables that are not there. Time is the database server's, and in
 //! SQLite the machine's.
 //!
 //! # A row that somebody keeps locked

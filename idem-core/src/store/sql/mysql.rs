@@ -129,7 +129,11 @@ impl Dialect for MySql {
                 "sql: another migration is under way",
             ));
         }
-        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+        if migrate::is_needed(
+            tables(held.connection().map_err(fault)?)
+                .await
+                .map_err(fault)?,
+        )? {
             let migration = sqlx::raw_sql(MIGRATION);
             let migrated = migration.execute(held.connection().map_err(fault)?).await;
             migrated.map_err(fault)?;
@@ -174,10 +178,11 @@ impl Dialect for MySql {
         let isolation: Vec<(String, String)> = sqlx::query_as(
             "SHOW SESSION VARIABLES WHERE variable_name IN ('transaction_isolation', 'tx_isolation')",
         )
-        .fetch_all(connection)
+        .fetch_all(&mut *connection)
         .await?;
         let mut findings = judge(flush, has_binlog != 0, sync_binlog, engine.as_deref());
         findings.extend(dirty(&isolation));
+        findings.extend(migrate::doubt(tables(connection).await?));
         Ok(findings)
     }
 
@@ -208,16 +213,16 @@ async fn put(
     Ok(())
 }
 
-async fn tables(held: &mut Held<MySql>) -> sqlx::Result<Tables> {
+async fn tables(connection: &mut MySqlConnection) -> sqlx::Result<Tables> {
     let has = "SELECT count(IF(table_name = 'idempotent_record_version', 1, NULL)), \
                count(IF(table_name = 'idempotent_record', 1, NULL)) \
                FROM information_schema.tables WHERE table_schema = DATABASE()";
     let (has_version, has_records): (i64, i64) =
-        sqlx::query_as(has).fetch_one(held.connection()?).await?;
+        sqlx::query_as(has).fetch_one(&mut *connection).await?;
     let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
     let version = if has_version > 0 {
         let version = sqlx::query_scalar(version);
-        Some(version.fetch_one(held.connection()?).await?)
+        Some(version.fetch_one(connection).await?)
     } else {
         None
     };

@@ -154,10 +154,17 @@ impl Dialect for Postgres {
         let fault = |error| Fault::new(error, Self::class);
         let held = connection.begin(MIGRATING.to_owned()).await;
         let mut held = held.map_err(fault)?;
-        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+        if migrate::is_needed(
+            tables(held.connection().map_err(fault)?)
+                .await
+                .map_err(fault)?,
+        )? {
             run(&mut held, MIGRATION).await.map_err(fault)?;
         }
-        if !has_enter(&mut held).await.map_err(fault)? {
+        if !has_enter(held.connection().map_err(fault)?)
+            .await
+            .map_err(fault)?
+        {
             run(&mut held, MIGRATION_OF_ENTER).await.map_err(fault)?;
         }
         held.end("COMMIT").await.map_err(fault)?;
@@ -181,9 +188,14 @@ impl Dialect for Postgres {
                  coalesce((SELECT relpersistence <> 'p' FROM pg_class \
                  WHERE oid = to_regclass('idempotent_record')), false)",
             )
-            .fetch_one(connection)
+            .fetch_one(&mut *connection)
             .await?;
-        Ok(judge(&synchronous, &fsync, is_copied_late, is_unlogged))
+        let mut findings = judge(&synchronous, &fsync, is_copied_late, is_unlogged);
+        match migrate::doubt(tables(connection).await?) {
+            None if !has_enter(connection).await? => findings.push(no_enter()),
+            doubt => findings.extend(doubt),
+        }
+        Ok(findings)
     }
 
     fn class(error: &dyn DatabaseError) -> Class {
@@ -262,17 +274,17 @@ pub(super) fn literal(hash: &[u8; 32]) -> String {
     literal
 }
 
-async fn tables(held: &mut Held<Postgres>) -> sqlx::Result<Tables> {
+async fn tables(connection: &mut PgConnection) -> sqlx::Result<Tables> {
     let (has_version, has_records) = sqlx::query_as::<_, (bool, bool)>(
         "SELECT to_regclass('idempotent_record_version') IS NOT NULL, \
          to_regclass('idempotent_record') IS NOT NULL",
     )
-    .fetch_one(held.connection()?)
+    .fetch_one(&mut *connection)
     .await?;
     let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
     let version = if has_version {
         let version = sqlx::query_scalar(version);
-        Some(version.fetch_one(held.connection()?).await?)
+        Some(version.fetch_one(connection).await?)
     } else {
         None
     };
@@ -282,9 +294,9 @@ async fn tables(held: &mut Held<Postgres>) -> sqlx::Result<Tables> {
     })
 }
 
-async fn has_enter(held: &mut Held<Postgres>) -> sqlx::Result<bool> {
+async fn has_enter(connection: &mut PgConnection) -> sqlx::Result<bool> {
     let has = "SELECT to_regprocedure('idempotent_enter_1(bytea, bigint)') IS NOT NULL";
-    sqlx::query_scalar(has).fetch_one(held.connection()?).await
+    sqlx::query_scalar(has).fetch_one(connection).await
 }
 
 async fn run(held: &mut Held<Postgres>, script: &'static str) -> sqlx::Result<()> {
@@ -309,6 +321,13 @@ fn class(code: &str) -> Class {
             Some("08" | "57" | "58") => Class::Unavailable,
             _ => Class::Protocol,
         },
+    }
+}
+
+fn no_enter() -> Finding {
+    Finding {
+        code: "no_function",
+        detail: "the function idempotent_enter_1 is not there, so every call in a transaction is refused; call migrate(), which also creates it alone".into(),
     }
 }
 

@@ -179,7 +179,9 @@ impl Dialect for Sqlite {
         let journal: String = sqlx::query_scalar("PRAGMA journal_mode")
             .fetch_one(&mut *connection)
             .await?;
-        Ok(judge(file.as_deref(), synchronous, &journal))
+        let mut findings = judge(file.as_deref(), synchronous, &journal);
+        findings.extend(migrate::doubt(tables(connection).await?));
+        Ok(findings)
     }
 
     /// The low byte of the code tells; the others only say more.
@@ -242,19 +244,23 @@ pub(super) fn clock() -> StoreTime {
     StoreTime::default().after(since.unwrap_or_default())
 }
 
-async fn tables(held: &mut Held) -> sqlx::Result<Tables> {
+async fn tables(connection: &mut SqliteConnection) -> sqlx::Result<Tables> {
     let has = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = ?1)";
     let has_version: bool = sqlx::query_scalar(has)
         .bind("idempotent_record_version")
-        .fetch_one(&mut **held)
+        .fetch_one(&mut *connection)
         .await?;
     let has_records = sqlx::query_scalar(has)
         .bind("idempotent_record")
-        .fetch_one(&mut **held)
+        .fetch_one(&mut *connection)
         .await?;
     let version = "SELECT coalesce(max(version), 0) FROM idempotent_record_version";
     let version = if has_version {
-        Some(sqlx::query_scalar(version).fetch_one(&mut **held).await?)
+        Some(
+            sqlx::query_scalar(version)
+                .fetch_one(&mut *connection)
+                .await?,
+        )
     } else {
         None
     };
