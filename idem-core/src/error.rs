@@ -70,8 +70,9 @@ pub enum Error {
         /// What is wrong and what is allowed.
         reason: Cow<'static, str>,
     },
-    /// Options that contradict one another, or a second process default.
-    #[error("invalid policy: {reason}")]
+    /// Options that contradict one another, a second process default, or a store whose set-up a
+    /// [strict](crate::Idempotency::strict) engine refuses.
+    #[error("misconfigured: {reason}")]
     InvalidPolicy {
         /// What is wrong and what is allowed.
         reason: Cow<'static, str>,
@@ -282,8 +283,7 @@ impl Context {
 
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hash = blake3::hash(self.key.as_str().as_bytes()).to_hex();
-        write!(f, "{}::#{}", self.key.prefix(), &hash[..12])
+        self.key.short().fmt(f)
     }
 }
 

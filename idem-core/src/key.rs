@@ -121,6 +121,11 @@ impl Key {
         }
     }
 
+    /// What names it where its parts are nobody's business.
+    pub(crate) fn short(&self) -> Short<'_> {
+        Short::of(&self.text, self.prefix())
+    }
+
     pub(crate) fn is_lock(&self) -> bool {
         self.text.starts_with(LOCK_SEGMENT)
     }
@@ -183,6 +188,26 @@ impl fmt::Display for Key {
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Key").field(&&*self.text).finish()
+    }
+}
+
+/// A key in logs and errors: its prefix and a short hash, the same wherever it is named.
+pub(crate) struct Short<'a> {
+    text: &'a str,
+    prefix: &'a str,
+}
+
+impl<'a> Short<'a> {
+    /// Of the text of a key, without the namespace.
+    pub(crate) fn of(text: &'a str, prefix: &'a str) -> Self {
+        Self { text, prefix }
+    }
+}
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hash = blake3::hash(self.text.as_bytes()).to_hex();
+        write!(f, "{}::#{}", self.prefix, &hash[..12])
     }
 }
 

@@ -1,5 +1,6 @@
 //! What operators and programs do with records from outside.
 
+use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
@@ -126,7 +127,7 @@ impl Idempotency {
     /// [`Error::Store`] if the store gave no answer, [`Error::ResultUnavailable`] if the result
     /// can not be encoded; nothing was changed then.
     pub async fn resolve(&self, key: &Key, verdict: impl Verdict) -> Result<Changes, Error> {
-        let verdict = verdict.encode(|| Context::new(key.clone(), None))?;
+        let verdict = verdict.encode(|| self.context(key))?;
         let Some(record) = self.peek(key).await? else {
             return Ok(Changes::Absent);
         };
@@ -166,7 +167,7 @@ impl Idempotency {
         let asked = core
             .ask(&self.store_key(key), &mut op, &Unanswered::default())
             .await?;
-        let context = Context::new(key.clone(), None);
+        let context = self.context(key);
         Err(match asked.reply {
             RefuseReply::Refused => return Ok(()),
             RefuseReply::InProgress { since, lease_left } => Error::InProgress {
@@ -185,10 +186,19 @@ impl Idempotency {
     }
 
     pub(super) fn store_key(&self, key: &Key) -> StoreKey {
+        StoreKey::within(&self.core.namespace, &self.kept(key))
+    }
+
+    /// Names the key as the calls on it do.
+    fn context(&self, key: &Key) -> Context {
+        Context::new(self.kept(key).into_owned(), None)
+    }
+
+    fn kept<'a>(&self, key: &'a Key) -> Cow<'a, Key> {
         if self.core.hash_keys {
-            StoreKey::within(&self.core.namespace, &key.hashed())
+            Cow::Owned(key.hashed())
         } else {
-            StoreKey::within(&self.core.namespace, key)
+            Cow::Borrowed(key)
         }
     }
 }

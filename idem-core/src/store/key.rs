@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::key::Key;
+use crate::key::{Key, Short};
 
 /// The full text under which a store keeps a record: `namespace:prefix::part[:part…]`.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -65,10 +65,11 @@ impl StoreKey {
 }
 
 impl fmt::Debug for StoreKey {
-    /// Names a key by its prefix and a short hash, as logs do.
+    /// Names a key by its prefix and a short hash, as logs and errors do; the namespace, which an
+    /// error does not know, has no part in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hash = blake3::hash(self.text.as_bytes()).to_hex();
-        write!(f, "StoreKey({}::#{})", self.prefix(), &hash[..12])
+        let key = &self.text[usize::from(self.prefix.0)..];
+        write!(f, "StoreKey({})", Short::of(key, self.prefix()))
     }
 }
 
@@ -84,4 +85,23 @@ pub(crate) fn check_namespace(namespace: &str) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Context;
+
+    #[test]
+    fn a_log_names_a_key_as_an_error_does() {
+        for key in [
+            Key::new("order:pay", "A-1").unwrap(),
+            Key::new("order:pay", "A-1").unwrap().of_lock(),
+        ] {
+            let logged = format!("{:?}", StoreKey::new("shop", &key).unwrap());
+            let told = Context::new(key, None).to_string();
+            assert_eq!(logged, format!("StoreKey({told})"));
+            assert!(!logged.contains("A-1"), "{logged}");
+        }
+    }
 }
