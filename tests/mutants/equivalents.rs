@@ -238,8 +238,8 @@ const EQUIVALENTS: &[(&str, &[Line])] = &[
             ),
             (
                 "postgres.rs",
-                "AND response_data IS NOT DISTINCT FROM $15 RETURNING true",
-                "AND (response_data IS NOT DISTINCT FROM $15 OR TRUE) RETURNING true",
+                "AND response_data IS NOT DISTINCT FROM $15",
+                "AND (response_data IS NOT DISTINCT FROM $15 OR TRUE)",
             ),
             (
                 "postgres.rs",

@@ -1,9 +1,11 @@
-//! A body that ends its caller's transaction: what it did is kept, and nobody can say so.
+//! A body that ends its caller's transaction: what it did may be kept, and nobody can say so. Its
+//! record is kept in no other transaction, so nobody is given its result.
 
 use idem_core::{Error, Key, Policy, idempotent};
 use sqlx::{Executor, Transaction};
 
 use crate::base::{Base, Place};
+use crate::isolation::begin_at;
 use crate::shop::refusal;
 
 #[idempotent(prefix = "no_key", key = number, tx = tx, engine = place.idem, on_missing_key = "run")]
@@ -29,29 +31,101 @@ where
     Ok("paid".to_owned())
 }
 
-/// What is told of a body that says `end`. It has one effect, and no retry adds to it.
-pub(crate) async fn is_told<D: Base>(end: &'static str)
+fn key() -> Key {
+    Key::new("ends", "1").unwrap()
+}
+
+async fn call<D: Base>(
+    place: &Place<D>,
+    tx: &mut Transaction<'_, D>,
+    end: &'static str,
+) -> anyhow::Result<String>
 where
     for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
 {
-    let place = D::place().await;
-    let mut tx = place.begin().await;
-    let key = Key::new("ends", "1").unwrap();
     let body = async |tx: &mut Transaction<'_, D>| ends(tx, end).await;
-    let call = place.idem.run_in(&mut tx, key, Policy::new(), body);
-    let told = refusal(call.await);
+    place.idem.run_in(tx, key(), Policy::new(), body).await
+}
+
+/// What is told of a body that says `end`, and of its effect `kept`, in a transaction that is then
+/// committed, or rolled back.
+async fn is_told_then<D: Base>(
+    place: &Place<D>,
+    mut tx: Transaction<'static, D>,
+    (end, kept): (&'static str, &[i64]),
+    commits: bool,
+) where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let told = refusal(call(place, &mut tx, end).await);
     assert!(
         matches!(told, Error::OutcomeUnknown { .. }),
         "{end}: {told}"
     );
     assert!(!told.is_retryable());
-    tx.rollback().await.unwrap_or_default();
-    assert_eq!(place.effects().await, [1], "{end}");
+    let _ = if commits {
+        tx.commit().await
+    } else {
+        tx.rollback().await
+    };
+    assert_eq!(place.effects().await, kept, "{end}, commits: {commits}");
     D::clear(&place.pool).await;
+}
 
+/// Nobody is given the result of the body that ended so.
+async fn is_given_to_nobody<D: Base>(place: &Place<D>, end: &'static str)
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let mut tx = place.begin().await;
+    let again = async |_: &mut Transaction<'_, D>| anyhow::Ok("again".to_owned());
+    let duplicate = place.idem.run_in(&mut tx, key(), Policy::new(), again);
+    if let Ok(given) = duplicate.await {
+        assert_eq!(given, "again", "{end}");
+    }
+    tx.rollback().await.unwrap();
+}
+
+/// What is told of a body that says `end`, and of its effect `kept`; no retry adds to it.
+pub(crate) async fn is_told<D: Base>(end: &'static str, kept: &[i64])
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    for commits in [false, true] {
+        let place = D::place().await;
+        let tx = place.begin().await;
+        is_told_then(&place, tx, (end, kept), commits).await;
+        is_given_to_nobody(&place, end).await;
+    }
+}
+
+/// The same of a body without a key.
+pub(crate) async fn is_told_without_a_key<D: Base>(end: &'static str, kept: &[i64])
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
     let mut tx = place.begin().await;
     let told = refusal(without_key(&place, &mut tx, None, end).await);
     assert!(!told.is_retryable(), "{end}: {told}");
     drop(tx);
-    assert_eq!(place.effects().await, [1], "{end}");
+    assert_eq!(place.effects().await, kept, "{end}");
+}
+
+/// The same at another level of isolation, over a record that was there.
+pub(crate) async fn is_told_at<D: Base>(level: &str, end: &'static str, kept: &[i64])
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    for was_there in [false, true] {
+        let place = D::place().await;
+        if was_there {
+            let failed = async || anyhow::Result::<String>::Err(anyhow::anyhow!("declined"));
+            let failed = place.leases.run(key(), Policy::new(), failed).await;
+            failed.unwrap_err();
+        }
+        let tx = begin_at(&place, level).await;
+        is_told_then(&place, tx, (end, kept), true).await;
+        is_given_to_nobody(&place, end).await;
+    }
 }

@@ -9,7 +9,7 @@ use crate::concurrent::somebody_waits;
 use crate::shop::{Final, Then, decline, pay, pay_or_wait, refusal};
 
 /// A transaction at a level that it says with its first statement, where that is allowed.
-async fn begin_at<D: Base>(place: &Place<D>, level: &str) -> Transaction<'static, D>
+pub(crate) async fn begin_at<D: Base>(place: &Place<D>, level: &str) -> Transaction<'static, D>
 where
     for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
 {

@@ -234,9 +234,32 @@ fn number(error: &Error) -> u16 {
     error.number()
 }
 
+const ENDS: [(&str, &[i64]); 6] = [
+    ("CREATE TABLE IF NOT EXISTS made (number BIGINT)", &[1]),
+    ("COMMIT", &[1]),
+    ("COMMIT AND CHAIN", &[1]),
+    ("START TRANSACTION", &[1]),
+    ("ROLLBACK", &[]),
+    ("ROLLBACK AND CHAIN", &[]),
+];
+
+/// With a savepoint that looks like the body's own.
+const END_IN_DISGUISE: &str = "ROLLBACK; START TRANSACTION; SAVEPOINT _sqlx_savepoint_1";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {
-    for end in ["CREATE TABLE IF NOT EXISTS made (number BIGINT)", "COMMIT"] {
-        crate::ended::is_told::<MySql>(end).await;
+    for (end, kept) in ENDS {
+        crate::ended::is_told::<MySql>(end, kept).await;
+        crate::ended::is_told_without_a_key::<MySql>(end, kept).await;
+    }
+    crate::ended::is_told::<MySql>(END_IN_DISGUISE, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_body_that_ends_the_transaction_at_any_level_nobody_knows_what_is_kept() {
+    for (end, kept) in ENDS {
+        for level in ["READ COMMITTED", "SERIALIZABLE"] {
+            crate::ended::is_told_at::<MySql>(level, end, kept).await;
+        }
     }
 }

@@ -283,9 +283,32 @@ mod in_each_others_way {
     }
 }
 
+const ENDS: [(&str, &[i64]); 6] = [
+    ("COMMIT; BEGIN", &[1]),
+    ("COMMIT AND CHAIN", &[1]),
+    ("COMMIT", &[1]),
+    ("ROLLBACK", &[]),
+    ("ROLLBACK; BEGIN", &[]),
+    ("ROLLBACK AND CHAIN", &[]),
+];
+
+/// With a savepoint that looks like the body's own.
+const END_IN_DISGUISE: &str = "ROLLBACK; BEGIN; SAVEPOINT _sqlx_savepoint_1";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {
-    for end in ["COMMIT; BEGIN", "COMMIT AND CHAIN", "COMMIT"] {
-        crate::ended::is_told::<Postgres>(end).await;
+    for (end, kept) in ENDS {
+        crate::ended::is_told::<Postgres>(end, kept).await;
+        crate::ended::is_told_without_a_key::<Postgres>(end, kept).await;
+    }
+    crate::ended::is_told::<Postgres>(END_IN_DISGUISE, &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_body_that_ends_the_transaction_at_a_higher_level_nobody_knows_what_is_kept() {
+    for (end, kept) in ENDS.into_iter().chain([(END_IN_DISGUISE, &[][..])]) {
+        for level in ["READ COMMITTED", "REPEATABLE READ"] {
+            crate::ended::is_told_at::<Postgres>(level, end, kept).await;
+        }
     }
 }

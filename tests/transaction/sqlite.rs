@@ -240,9 +240,21 @@ async fn calls_with_other_keys_prepare_nothing_new() {
     assert_eq!(sizes, [sizes[0]; 4]);
 }
 
+const ENDS: [(&str, &[i64]); 4] = [
+    ("COMMIT; BEGIN IMMEDIATE", &[1]),
+    ("COMMIT", &[1]),
+    ("ROLLBACK", &[]),
+    ("ROLLBACK; BEGIN IMMEDIATE", &[]),
+];
+
+/// With a savepoint that looks like the body's own.
+const END_IN_DISGUISE: &str = "ROLLBACK; BEGIN IMMEDIATE; SAVEPOINT _sqlx_savepoint_1";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {
-    for end in ["COMMIT; BEGIN IMMEDIATE", "COMMIT"] {
-        crate::ended::is_told::<Sqlite>(end).await;
+    for (end, kept) in ENDS {
+        crate::ended::is_told::<Sqlite>(end, kept).await;
+        crate::ended::is_told_without_a_key::<Sqlite>(end, kept).await;
     }
+    crate::ended::is_told::<Sqlite>(END_IN_DISGUISE, &[]).await;
 }

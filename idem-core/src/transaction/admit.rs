@@ -136,7 +136,7 @@ impl<'a> Asking<'a> {
     async fn judge<D: Database>(
         &self,
         connection: &mut D::Connection,
-        Entered { found, hold }: Entered,
+        Entered { found, hold, began }: Entered,
     ) -> Result<Option<Answer>, Error> {
         let (heard, now) = (Instant::now(), found.now);
         let settings = self.settings();
@@ -163,7 +163,7 @@ impl<'a> Asking<'a> {
         let mut before = at_first.clone();
         if hold == Hold::FirmAfterAWrite {
             let row = Row::of(record);
-            let written = D::write(connection, &self.at, before.as_ref(), &row, now).await;
+            let written = D::write(connection, &self.at, began, before.as_ref(), &row, now).await;
             if !written.map_err(D::fault)? {
                 return Err(changed().into());
             }
@@ -180,6 +180,7 @@ impl<'a> Asking<'a> {
         Ok(Some(Answer::Run(Box::new(Held {
             attempt,
             at: self.at.clone(),
+            began,
             before,
             at_first,
             slot,

@@ -83,8 +83,9 @@
 //! What ends the caller's transaction does not belong in a body: `COMMIT` or `ROLLBACK`, and on MySQL
 //! what commits by itself, `CREATE`, `ALTER`, `TRUNCATE` and their like. Where the transaction in which
 //! a body began is no more at its end, also because it kept a deadlock on MySQL to itself, nobody knows
-//! what of it is kept. The call says so by [`Error::OutcomeUnknown`], which no retry answers; without a
-//! key by an [`Error::Store`] that is not retryable.
+//! what of it is kept. The call says so by [`Error::OutcomeUnknown`]; without a key by an
+//! [`Error::Store`] that is not retryable. No success is recorded, as its effects may be gone: so the
+//! next call with the key may run the body again, also where they are not. Look before you make it.
 //!
 //! A `begin` on `tx` that fails, or that a time-out drops, makes sqlx roll back the savepoint of the
 //! body with it, and on PostgreSQL what is around that, too. The call then returns an error, and

@@ -29,6 +29,8 @@ pub(crate) struct Run {
 pub(super) struct Held {
     pub(super) attempt: Attempt,
     pub(super) at: Address,
+    /// The transaction that holds it.
+    pub(super) began: Option<i64>,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
     /// What stands there again after what the body did was taken back.
@@ -157,7 +159,7 @@ impl Held {
             D::guard(&mut savepoint).await;
             return Ok(false);
         };
-        D::conclude(savepoint, depth, &self.at, before, &row, now).await
+        D::conclude(savepoint, depth, &self.at, self.began, before, &row, now).await
     }
 
     fn settled(&self, outcome: Outcome, now: StoreTime) -> Option<Row> {

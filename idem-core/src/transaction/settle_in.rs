@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::policy::invalid;
 use crate::record::{self, Record, Settle, SettleReply, Slot, StoreTime};
 use crate::store::sql::row::{Address, Found, Row};
-use crate::store::sql::within::depth;
+use crate::store::sql::within::{Entered, depth};
 
 impl Attempt {
     /// Settles this attempt, in lease mode, within `tx`: its effects and its success commit
@@ -68,15 +68,16 @@ impl Attempt {
         let mut savepoint = savepoint::open::<D>(connection).await.map_err(D::fault)?;
         let depth = depth::<D>(&savepoint);
         let at = Address::of(&self.inner().store_key);
-        let (found, record) = match self.settled_within::<D>(&mut savepoint, &at, settle).await {
-            Ok(settled) => settled,
-            Err(error) => {
-                D::guard(&mut savepoint).await;
-                return Err(error);
-            }
-        };
+        let (found, began, record) =
+            match self.settled_within::<D>(&mut savepoint, &at, settle).await {
+                Ok(settled) => settled,
+                Err(error) => {
+                    D::guard(&mut savepoint).await;
+                    return Err(error);
+                }
+            };
         let (before, after) = (found.row.as_ref(), Row::of(&record));
-        let concluded = D::conclude(savepoint, depth, &at, before, &after, found.now).await;
+        let concluded = D::conclude(savepoint, depth, &at, began, before, &after, found.now).await;
         if concluded.map_err(D::fault)? {
             Ok(())
         } else {
@@ -92,13 +93,13 @@ impl Attempt {
         connection: &mut D::Connection,
         at: &Address,
         settle: &Settle,
-    ) -> Result<(Found, Record), Error> {
+    ) -> Result<(Found, Option<i64>, Record), Error> {
         let patience = self.inner().settings.terms.limit;
         let entered = D::enter(connection, at, patience, false).await;
-        let found = entered.map_err(D::fault)?.found;
+        let Entered { found, began, .. } = entered.map_err(D::fault)?;
         let context = self.context();
         match record::settle(found.slot(), settle, found.now) {
-            (Slot::Record(record), SettleReply::Settled) => Ok((found, record)),
+            (Slot::Record(record), SettleReply::Settled) => Ok((found, began, record)),
             (_, SettleReply::Damaged) => Err(Error::Damaged { context }),
             // A record that is not there may be in another store, and somebody else's.
             _ => Err(Error::LeaseLost { context }),

@@ -7,6 +7,8 @@
 //! there still is none, and an old one replaced only if it still is what was read; otherwise the
 //! call begins again.
 
+mod durability;
+
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -43,19 +45,65 @@ const FIND: &str = concat!(
     " AS now) AS clock LEFT JOIN idempotent_record ON key_hash = $1"
 );
 
-const INSERT: &str = concat!(
-    "INSERT INTO idempotent_record (",
-    columns!(),
-    ", key_hash, business_type, business_key, create_time, update_time)",
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14)",
-    " ON CONFLICT DO NOTHING RETURNING true"
-);
+/// A row where there is none, `where` what else has to be so.
+macro_rules! insert {
+    ($where:expr) => {
+        concat!(
+            "INSERT INTO idempotent_record (",
+            columns!(),
+            ", key_hash, business_type, business_key, create_time, update_time)",
+            " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14",
+            $where,
+            " ON CONFLICT DO NOTHING RETURNING true"
+        )
+    };
+}
+pub(super) use insert;
 
-const UPDATE: &str = "UPDATE idempotent_record SET request_id = $1, status = $2, fence = $3, \
-     attempt = $4, fingerprint = $5, checkpoint = $6, lease_until = $7, response_data = $8, \
-     expire_at = $9, record = $10, update_time = $11 \
-     WHERE key_hash = $12 AND record = $13 AND expire_at = $14 \
-     AND response_data IS NOT DISTINCT FROM $15 RETURNING true";
+/// The values of [`insert!`].
+macro_rules! bind_insert {
+    ($query:expr, $at:expr, $row:expr, $now:expr) => {
+        bind_row!($query, $row)
+            .bind(&$at.hash[..])
+            .bind(&*$at.business_type)
+            .bind(&*$at.business_key)
+            .bind(micros($now))
+    };
+}
+pub(super) use bind_insert;
+
+/// A row in place of the one that was read, `and` what else has to be so.
+macro_rules! update {
+    ($and:expr) => {
+        concat!(
+            "UPDATE idempotent_record SET request_id = $1, status = $2, fence = $3, \
+             attempt = $4, fingerprint = $5, checkpoint = $6, lease_until = $7, \
+             response_data = $8, expire_at = $9, record = $10, update_time = $11 \
+             WHERE key_hash = $12 AND record = $13 AND expire_at = $14 \
+             AND response_data IS NOT DISTINCT FROM $15",
+            $and,
+            " RETURNING true"
+        )
+    };
+}
+pub(super) use update;
+
+/// The values of [`update!`].
+macro_rules! bind_update {
+    ($query:expr, $at:expr, $before:expr, $row:expr, $now:expr) => {
+        bind_row!($query, $row)
+            .bind(micros($now))
+            .bind(&$at.hash[..])
+            .bind(&*$before.record)
+            .bind($before.expire_at)
+            .bind($before.response_data.as_deref())
+    };
+}
+pub(super) use bind_update;
+
+const INSERT: &str = insert!("");
+
+const UPDATE: &str = update!("");
 
 const DELETE: &str = "DELETE FROM idempotent_record \
      WHERE key_hash = $1 AND record = $2 AND expire_at = $3 \
@@ -190,7 +238,7 @@ impl Dialect for Postgres {
             )
             .fetch_one(&mut *connection)
             .await?;
-        let mut findings = judge(&synchronous, &fsync, is_copied_late, is_unlogged);
+        let mut findings = durability::judge(&synchronous, &fsync, is_copied_late, is_unlogged);
         match migrate::doubt(tables(connection).await?) {
             None if !has_enter(connection).await? => findings.push(no_enter()),
             doubt => findings.extend(doubt),
@@ -209,7 +257,7 @@ async fn now(connection: &mut PgConnection) -> sqlx::Result<StoreTime> {
 }
 
 /// Writes `after` in place of `before`, if that still stands there.
-pub(super) async fn put(
+async fn put(
     connection: &mut PgConnection,
     at: &Address,
     before: Option<&Row>,
@@ -223,17 +271,10 @@ pub(super) async fn put(
             .bind(&*before.record)
             .bind(before.expire_at)
             .bind(before.response_data.as_deref()),
-        (Some(before), Some(row)) => bind_row!(sqlx::query_scalar(UPDATE), row)
-            .bind(micros(now))
-            .bind(&at.hash[..])
-            .bind(&*before.record)
-            .bind(before.expire_at)
-            .bind(before.response_data.as_deref()),
-        (None, Some(row)) => bind_row!(sqlx::query_scalar(INSERT), row)
-            .bind(&at.hash[..])
-            .bind(&*at.business_type)
-            .bind(&*at.business_key)
-            .bind(micros(now)),
+        (Some(before), Some(row)) => {
+            bind_update!(sqlx::query_scalar(UPDATE), at, before, row, now)
+        }
+        (None, Some(row)) => bind_insert!(sqlx::query_scalar(INSERT), at, row, now),
     };
     let written: Option<bool> = query.fetch_optional(connection).await?;
     Ok(written.is_some())
@@ -331,36 +372,6 @@ fn no_enter() -> Finding {
     }
 }
 
-fn judge(synchronous: &str, fsync: &str, is_copied_late: bool, is_unlogged: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut find = |is_found: bool, code, detail: String| {
-        if is_found {
-            findings.push(Finding { code, detail });
-        }
-    };
-    find(
-        synchronous == "off",
-        "not_durable",
-        "synchronous_commit is off: a crash loses the last records, and what they guarded runs again; set it to on for this user".into(),
-    );
-    find(
-        fsync == "off",
-        "no_fsync",
-        "fsync is off: a power failure can lose all records; set it to on".into(),
-    );
-    find(
-        is_unlogged,
-        "no_persistence",
-        "the table is unlogged or temporary: a crash empties it; ALTER TABLE idempotent_record SET LOGGED".into(),
-    );
-    find(
-        is_copied_late,
-        "asynchronous_replicas",
-        "standbys get records a little later: a fail-over can lose the last ones, and what they guarded runs again; name them in synchronous_standby_names".into(),
-    );
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,21 +393,5 @@ mod tests {
         for (code, expected) in expected {
             assert_eq!(class(code), expected, "{code}");
         }
-    }
-
-    #[test]
-    fn a_set_up_is_judged_by_what_it_can_lose() {
-        let codes = |findings: Vec<Finding>| -> Vec<&str> {
-            findings.into_iter().map(|finding| finding.code).collect()
-        };
-        assert!(codes(judge("on", "on", false, false)).is_empty());
-        assert_eq!(
-            codes(judge("off", "off", false, true)),
-            ["not_durable", "no_fsync", "no_persistence"]
-        );
-        assert_eq!(
-            codes(judge("on", "on", true, false)),
-            ["asynchronous_replicas"]
-        );
     }
 }

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION idempotent_enter_1(
     hash BYTEA, lock BIGINT,
     OUT now BIGINT, OUT request_id BYTEA, OUT status SMALLINT, OUT fence BIGINT, OUT attempt BIGINT,
     OUT fingerprint BYTEA, OUT checkpoint BOOLEAN, OUT lease_until BIGINT, OUT response_data BYTEA,
-    OUT expire_at BIGINT, OUT record BYTEA, OUT is_held BOOLEAN, OUT sees_all BOOLEAN
+    OUT expire_at BIGINT, OUT record BYTEA, OUT is_held BOOLEAN, OUT sees_all BOOLEAN,
+    OUT began BIGINT
 ) LANGUAGE plpgsql AS $$
 BEGIN
     is_held := pg_try_advisory_xact_lock(lock);
@@ -17,4 +18,5 @@ BEGIN
         checkpoint, lease_until, response_data, expire_at, record
     FROM idempotent_record AS found WHERE found.key_hash = hash;
     now := extract(epoch FROM clock_timestamp()) * 1000000;
+    began := extract(epoch FROM transaction_timestamp()) * 1000000;
 END $$;

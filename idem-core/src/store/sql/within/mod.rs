@@ -30,6 +30,8 @@ use crate::record::StoreTime;
 pub struct Entered {
     pub(crate) found: Found,
     pub(crate) hold: Hold,
+    /// What tells the transaction from a later one of the session, where no mark in it does.
+    pub(crate) began: Option<i64>,
 }
 
 /// Whether the key is held now.
@@ -56,10 +58,11 @@ pub trait Within: Database {
     ) -> impl Future<Output = sqlx::Result<Entered>> + Send;
 
     /// Writes `after` in place of `before`; says `false` if that does not stand there any more.
-    /// Fails if the transaction in which the key was entered is no more.
+    /// Fails, and writes nothing, if the transaction in which the key was entered is no more.
     fn write(
         connection: &mut Self::Connection,
         at: &Address,
+        began: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -71,6 +74,7 @@ pub trait Within: Database {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
+        began: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -130,7 +134,7 @@ async fn write_and_keep<D: Within>(
     after: &Row,
     now: StoreTime,
 ) -> sqlx::Result<bool> {
-    let written = D::write(&mut savepoint, at, before, after, now).await;
+    let written = D::write(&mut savepoint, at, None, before, after, now).await;
     if let Ok(true) = written {
         D::keep(savepoint, depth).await?;
     } else {

@@ -56,6 +56,7 @@ impl Within for MySql {
             Ok(found) => Ok(Entered {
                 found,
                 hold: Hold::Firm,
+                began: None,
             }),
             Err(error) => {
                 // Where this fails, too, there is no session any more.
@@ -68,6 +69,7 @@ impl Within for MySql {
     async fn write(
         connection: &mut MySqlConnection,
         at: &Address,
+        _: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -85,6 +87,7 @@ impl Within for MySql {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
+        _: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,

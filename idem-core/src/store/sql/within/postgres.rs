@@ -6,6 +6,10 @@
 //! COMMITTED each statement of the function sees what was committed before it, so the read behind the
 //! lock sees what its last holder wrote. At higher levels a transaction goes on seeing
 //! what it saw first; there the write finds out, and fails with 40001.
+//!
+//! A body may end the transaction, and sqlx would not know. So the record is written where the
+//! transaction began when the one did in which the key was entered, in one statement with that
+//! condition: in another one, or alone, it would be kept without its effects.
 
 use std::mem;
 use std::time::Duration;
@@ -17,11 +21,30 @@ use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::postgres::{advisory, literal, lock_timeout, put};
-use super::super::row::{Address, Columns, Row};
+use super::super::postgres::{
+    advisory, bind_insert, bind_update, insert, literal, lock_timeout, update,
+};
+use super::super::row::{Address, Columns, Row, bind_row, columns, micros};
 use super::{Call, Entered, Hold, Within, anew, back, deepen, depth, mark, release, roll_back_to};
 use crate::error::StoreError;
 use crate::record::StoreTime;
+
+/// When the transaction began, as the function says it. The number of a transaction would be
+/// surer than its time, but is only given to those that write.
+macro_rules! began {
+    () => {
+        "(extract(epoch FROM transaction_timestamp()) * 1000000)::bigint"
+    };
+}
+
+const INSERT: &str = insert!(concat!(" WHERE ", began!(), " = $15"));
+
+const UPDATE: &str = update!(concat!(" AND ", began!(), " = $16"));
+
+const IS_THE_SAME: &str = concat!("SELECT ", began!(), " = $1");
+
+/// Fails in a transaction, which can then keep nothing, and fails where there is none.
+const GIVE_UP: &str = "RELEASE SAVEPOINT idem_transaction_was_given_up";
 
 const NO_TRANSACTION: &str = "25P01";
 const NO_SUCH_SAVEPOINT: &str = "3B001";
@@ -43,36 +66,48 @@ impl Within for Postgres {
         Ok(Entered {
             found: Columns::from_row(&entered)?.into(),
             hold: hold(&entered)?,
+            began: entered.try_get("began")?,
         })
     }
 
     async fn write(
         connection: &mut PgConnection,
         at: &Address,
+        began: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        put(connection, at, before, Some(after), now).await
+        let write = match before {
+            Some(before) => bind_update!(sqlx::query_scalar(UPDATE), at, before, after, now),
+            None => bind_insert!(sqlx::query_scalar(INSERT), at, after, now),
+        };
+        let written: Option<bool> = write.bind(began).fetch_optional(&mut *connection).await?;
+        if written.is_none() {
+            fail_where_gone(connection, began).await?;
+        }
+        Ok(written.is_some())
     }
 
     async fn conclude(
         mut savepoint: Transaction<'_, Self>,
         _: usize,
         at: &Address,
+        began: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        if !Self::write(&mut savepoint, at, before, after, now).await? {
-            return Ok(false);
-        }
-        let kept = PgTransactionManager::commit(&mut savepoint).await;
-        match &kept {
+        let concluded = match Self::write(&mut savepoint, at, began, before, after, now).await {
+            Ok(true) => PgTransactionManager::commit(&mut savepoint).await,
+            Ok(false) => return Ok(false),
+            Err(error) => Err(error),
+        };
+        match &concluded {
             Ok(()) => mem::forget(savepoint),
             Err(error) => guard_where_gone(&mut savepoint, error).await,
         }
-        kept.map(|()| true)
+        concluded.map(|()| true)
     }
 
     /// In its place is one of the same name, set in the same message, which the server runs to its
@@ -167,10 +202,18 @@ fn wait(lock: i64, patience: Duration) -> String {
 /// An error, after which nothing but a rollback is taken; and to none of the savepoints above the
 /// level `whole`.
 fn give_up(whole: usize) -> String {
-    format!(
-        "RELEASE SAVEPOINT _sqlx_savepoint_{whole}; \
-         RELEASE SAVEPOINT idem_transaction_was_given_up"
-    )
+    format!("RELEASE SAVEPOINT _sqlx_savepoint_{whole}; {GIVE_UP}")
+}
+
+/// Where this is not the transaction that began then, an error, after which none that is open here
+/// can keep anything.
+async fn fail_where_gone(connection: &mut PgConnection, began: Option<i64>) -> sqlx::Result<()> {
+    let is_the_same = sqlx::query_scalar(IS_THE_SAME).bind(began);
+    let is_the_same: Option<bool> = is_the_same.fetch_one(&mut *connection).await?;
+    if is_the_same != Some(true) {
+        sqlx::raw_sql(GIVE_UP).execute(connection).await?;
+    }
+    Ok(())
 }
 
 /// Until its caller ends it: what it writes would be committed statement by statement.

@@ -60,12 +60,14 @@ impl Within for Sqlite {
                 ..found
             },
             hold: Hold::Firm,
+            began: None,
         })
     }
 
     async fn write(
         connection: &mut SqliteConnection,
         at: &Address,
+        _: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -85,6 +87,7 @@ impl Within for Sqlite {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
+        _: Option<i64>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
