@@ -1,4 +1,5 @@
-//! What an operator is told: beside each counter one event at the level of errors, without keys.
+//! What an operator is told: beside each counter one event at the level of errors, without keys;
+//! and a warning now and then while calls are refused.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -11,9 +12,15 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::rig::{Bodies, Rig, key};
 
-/// Keeps the text of this thread's errors.
-#[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<String>>>);
+/// Keeps the text of what this thread says at a level: errors, unless said.
+#[derive(Clone)]
+struct Said(Arc<Mutex<Vec<String>>>, Level);
+
+impl Default for Said {
+    fn default() -> Self {
+        Self(Arc::default(), Level::ERROR)
+    }
+}
 
 impl Said {
     /// The one event that names the key only by its hash.
@@ -29,7 +36,7 @@ impl Said {
 
 impl Subscriber for Said {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::ERROR && metadata.target().starts_with("idem_core")
+        *metadata.level() == self.1 && metadata.target().starts_with("idem_core")
     }
 
     fn event(&self, event: &Event<'_>) {
@@ -100,4 +107,20 @@ async fn a_result_that_is_not_stored_is_said_not_to_be() {
     let only = said.only();
     assert!(only.contains("ResultUnavailable"), "{only}");
     assert_eq!(rig.counts().result_not_stored, 1);
+}
+
+#[tokio::test]
+async fn calls_that_are_refused_while_the_store_is_away_are_said_together() {
+    let (rig, bodies) = (Rig::new(), Bodies::default());
+    let said = Said(Arc::default(), Level::WARN);
+    rig.store.always(Verb::Claim, Fault::unsent());
+    let listens = tracing::subscriber::set_default(said.clone());
+    for _ in 0..20 {
+        let refused = rig.count(Policy::new(), &bodies).await.unwrap_err();
+        assert_eq!(refused.code(), "store");
+    }
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("calls are refused"), "{only}");
+    assert!(only.contains("refused=1 "), "{only}");
 }

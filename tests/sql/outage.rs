@@ -112,3 +112,26 @@ fn a_call_to_postgresql_that_is_dropped_outside_is_put_in_order() {
 fn a_call_to_mariadb_that_is_dropped_outside_is_put_in_order() {
     a_call_that_is_dropped_outside_is_put_in_order::<OnMariaDb>();
 }
+
+/// The address without the password, and what to look at.
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named_by_its_address() {
+    let port = idem_tests::port::Port::take().unwrap();
+    let url = format!("postgres://shop:secret@127.0.0.1:{}/shop", port.number());
+    let pool = sqlx::PgPool::connect_lazy(&url).unwrap();
+    let store = idem_core::store::PostgresStore::new(pool).limit(LIMIT);
+    let now = idem_core::record::StoreTime::from_micros(1);
+    let unclaimed = store
+        .claim(&key("outage", "A"), &claim(1, now, TERMS))
+        .await;
+    let unclaimed = unclaimed.unwrap_err();
+    assert!(unclaimed.is_before_sending());
+    for told in [
+        unclaimed.to_string(),
+        store.now().await.unwrap_err().to_string(),
+    ] {
+        let address = format!("127.0.0.1:{}", port.number());
+        assert!(told.contains(&address), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
+}

@@ -132,7 +132,10 @@ impl Request<'_> {
                 let guard = guard.run_unguarded(*settings);
                 return Ok(Answer::Admitted(Admission::Unguarded(guard)));
             }
-            Err(source) => return Err(source.into()),
+            Err(source) => {
+                self.core.away.refused(&source);
+                return Err(source.into());
+            }
         };
         let decision = decide(asked.reply, asked.now, settings);
         let Decision::Run(grant) = decision else {

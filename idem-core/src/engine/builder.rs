@@ -137,6 +137,7 @@ impl Builder {
             heartbeats: Arc::<Heartbeats>::default(),
             waits: Waits::default(),
             afterwards: super::afterwards::Afterwards::default(),
+            away: super::away::Away::default(),
             counters: Counters::default(),
             busy: Busy::default(),
             sites: Sites::default(),

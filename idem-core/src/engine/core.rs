@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::afterwards::Afterwards;
+use super::away::Away;
 use super::clock::StoreClock;
 use super::heartbeat::Heartbeats;
 use super::signal::Signal;
@@ -25,6 +26,7 @@ pub(crate) struct Core {
     pub(crate) heartbeats: Arc<Heartbeats>,
     pub(crate) waits: Waits,
     pub(crate) afterwards: Afterwards,
+    pub(crate) away: Away,
     pub(crate) counters: Counters,
     pub(crate) busy: Busy,
     pub(crate) sites: Sites,

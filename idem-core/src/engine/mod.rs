@@ -9,6 +9,7 @@
 pub(crate) mod admit;
 mod afterwards;
 pub(crate) mod ask;
+mod away;
 mod builder;
 mod clock;
 pub(crate) mod core;

@@ -7,7 +7,7 @@ use ::redis::{
 };
 
 use super::fault::{Fault, misconfigured};
-use crate::error::StoreError;
+use crate::error::{StoreError, StoreErrorKind};
 
 /// How many commands may wait to be written before senders have to.
 const WRITE_QUEUE: usize = 1024;
@@ -91,11 +91,19 @@ async fn connect(
     info: ConnectionInfo,
     config: &AsyncConnectionConfig,
 ) -> Result<MultiplexedConnection, StoreError> {
+    let place = info.addr().to_string();
     Client::open(info)
         .map_err(unusable)?
         .get_multiplexed_async_connection_with_config(config)
         .await
-        .map_err(unreachable)
+        .map_err(|error| match error.kind() {
+            ErrorKind::Io => StoreError::new(
+                StoreErrorKind::Unavailable,
+                format!("redis: no connection to {place}: {error}; is the server there?"),
+            )
+            .with_source(error),
+            _ => unreachable(error),
+        })
 }
 
 /// What every connection is made with.

@@ -14,6 +14,9 @@ use crate::record::StoreTime;
 use crate::sql::driver::Trouble;
 use crate::store::Finding;
 
+/// What a connection to a database is opened with.
+pub(super) type Options<D> = <<D as sqlx::Database>::Connection as sqlx::Connection>::Options;
+
 /// A database, as the records need it.
 pub(super) trait Dialect: sqlx::Database {
     /// A transaction that keeps everybody else from one key. Dropped, it is rolled back.
@@ -84,6 +87,9 @@ pub(super) trait Dialect: sqlx::Database {
     fn check(
         connection: &mut Self::Connection,
     ) -> impl Future<Output = sqlx::Result<Vec<Finding>>> + Send;
+
+    /// Where the database is, for people; without the password.
+    fn place(options: &Options<Self>) -> String;
 
     /// What an error of this database means.
     fn class(error: &dyn DatabaseError) -> Class;

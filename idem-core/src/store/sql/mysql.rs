@@ -13,7 +13,7 @@ mod statements;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::mysql::MySqlDatabaseError;
+use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError};
 use sqlx::{MySql, MySqlConnection, QueryBuilder};
 
 use self::statements::{
@@ -184,6 +184,13 @@ impl Dialect for MySql {
         findings.extend(dirty(&isolation));
         findings.extend(migrate::doubt(tables(connection).await?));
         Ok(findings)
+    }
+
+    fn place(options: &MySqlConnectOptions) -> String {
+        match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => format!("{}:{}", options.get_host(), options.get_port()),
+        }
     }
 
     /// By number: the SQLSTATE of a lock time-out and of much else is only `HY000`.

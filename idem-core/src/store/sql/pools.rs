@@ -37,6 +37,11 @@ impl<D: Dialect> Pools<D> {
         }
     }
 
+    /// Where the database is.
+    pub(super) fn place(&self) -> String {
+        D::place(&self.given.pool.connect_options())
+    }
+
     /// A connection that is served by the current runtime, in which every call is made.
     pub(super) async fn connection(&self, patience: Duration) -> sqlx::Result<Held<D>> {
         self.here().lend(patience).await

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, Postgres};
 
 use super::dialect::Dialect;
@@ -244,6 +245,13 @@ impl Dialect for Postgres {
             doubt => findings.extend(doubt),
         }
         Ok(findings)
+    }
+
+    fn place(options: &PgConnectOptions) -> String {
+        match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => format!("{}:{}", options.get_host(), options.get_port()),
+        }
     }
 
     fn class(error: &dyn DatabaseError) -> Class {

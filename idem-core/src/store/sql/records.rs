@@ -1,6 +1,7 @@
 //! The verbs, over any of the databases: lock, read, decide by `step`, write, commit.
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -112,7 +113,7 @@ impl<D: Dialect> Records<D> {
         // Never closed, and if it were: the database has locks of its own.
         let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
         let connection = tokio::time::timeout(self.limit / 20 * 9, self.connection()).await;
-        let connection = connection.unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        let connection = connection.unwrap_or_else(|_| Err(self.too_late()));
         let connection = connection.map_err(Self::undone)?;
         let (at, patience) = (Arc::clone(at), self.limit / 2);
         let lock = async move {
@@ -213,7 +214,23 @@ impl<D: Dialect> Records<D> {
     }
 
     async fn connection(&self) -> sqlx::Result<Held<D>> {
-        self.pools.connection(self.patience()).await
+        match self.pools.connection(self.patience()).await {
+            Err(sqlx::Error::PoolTimedOut) => Err(self.too_late()),
+            Err(sqlx::Error::Io(error)) => {
+                let why = format!("no connection to {}: {error}", self.pools.place());
+                Err(io::Error::new(error.kind(), why).into())
+            }
+            other => other,
+        }
+    }
+
+    /// There was no connection in time.
+    fn too_late(&self) -> sqlx::Error {
+        let place = self.pools.place();
+        let why = format!(
+            "no connection to {place} in time; is the database there, and has the pool enough of them?"
+        );
+        io::Error::new(io::ErrorKind::TimedOut, why).into()
     }
 
     /// How long what a call has begun may go on without it. A connection that is silent for so long
@@ -268,7 +285,7 @@ impl<D: Dialect> Records<D> {
         };
         match tokio::time::timeout(self.limit, calls).await {
             Ok(result) => result,
-            Err(elapsed) => Err(no_answer(self.limit).with_source(elapsed)),
+            Err(elapsed) => Err(no_answer(&self.pools.place(), self.limit).with_source(elapsed)),
         }
     }
 
@@ -314,10 +331,10 @@ impl<D: Dialect> Locked<D> {
     }
 }
 
-fn no_answer(limit: Duration) -> StoreError {
+fn no_answer(place: &str, limit: Duration) -> StoreError {
     StoreError::new(
         StoreErrorKind::Unavailable,
-        format!("sql: no answer within {limit:?}"),
+        format!("sql: no answer from {place} within {limit:?}"),
     )
 }
 

@@ -11,6 +11,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{SqlSafeStr, Sqlite, SqliteConnection, Transaction};
 
 use super::dialect::Dialect;
@@ -182,6 +183,10 @@ impl Dialect for Sqlite {
         let mut findings = judge(file.as_deref(), synchronous, &journal);
         findings.extend(migrate::doubt(tables(connection).await?));
         Ok(findings)
+    }
+
+    fn place(options: &SqliteConnectOptions) -> String {
+        options.get_filename().display().to_string()
     }
 
     /// The low byte of the code tells; the others only say more.
