@@ -16,6 +16,7 @@ use crate::isolation::code;
 use crate::shop::{Then, pay, refusal};
 
 mod cost;
+mod inserted;
 mod migrated;
 
 static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());

@@ -123,7 +123,8 @@ impl InsertError {
 ///
 /// # Cancel safety
 /// Outside of a transaction, dropping it leaves open whether the row was inserted: call it again.
-/// In one, roll back.
+/// In one, roll back. On PostgreSQL that is not needed: the row is inserted or not, and what was done
+/// before stays, unless the next statement fails, by an error that was on its way to the dropped call.
 ///
 /// # Concurrent calls on the same key
 /// One inserts; the others wait for its transaction to end, then read its row, or insert theirs.

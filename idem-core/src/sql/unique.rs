@@ -82,11 +82,13 @@ async fn in_a_savepoint(
     connection: &mut sqlx::PgConnection,
     insert: Query<'_, sqlx::Postgres, Arguments<sqlx::Postgres>>,
 ) -> sqlx::Result<u64> {
-    use sqlx::Connection;
-    let mut savepoint = connection.begin().await?;
+    use crate::store::sql::within::{Within, depth};
+    let mut savepoint = crate::transaction::open::<sqlx::Postgres>(connection).await?;
+    let depth = depth::<sqlx::Postgres>(&savepoint);
     match insert.execute(&mut *savepoint).await {
         Ok(inserted) => {
-            savepoint.commit().await?;
+            // Not by sqlx: dropped meanwhile, it could go back to an older savepoint of this name.
+            sqlx::Postgres::keep(savepoint, depth).await?;
             Ok(inserted.rows_affected())
         }
         Err(error) => {

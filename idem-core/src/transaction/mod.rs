@@ -109,6 +109,8 @@ pub(crate) use self::admit::admit;
 pub(crate) use self::run::Run;
 #[cfg(feature = "sqlite")]
 pub(crate) use self::savepoint::Whole;
+#[cfg(feature = "postgres")]
+pub(crate) use self::savepoint::open;
 pub(crate) use self::savepoint::{level, restore};
 use crate::engine::Idempotency;
 use crate::error::Error;

@@ -17,7 +17,7 @@ use crate::store::sql::within::{Call, depth};
 
 /// Opens a savepoint. If it can not, [`restore`] has to follow. Where sqlx has ended the transaction
 /// already, this would be one of its own, and none of the caller's.
-pub(super) async fn open<D: Database>(
+pub(crate) async fn open<D: Database>(
     connection: &mut D::Connection,
 ) -> sqlx::Result<Transaction<'_, D>> {
     if depth::<D>(connection) == 0 {
