@@ -301,6 +301,36 @@ async fn a_link_that_swallows_everything_is_replaced_at_the_second_call() {
     assert!(matches!(answer.reply, ClaimReply::Claimed(_)));
 }
 
+/// Each call may be sent twice, and none waits as long as the server stands still.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stands_still_is_asked_for_few_connections() {
+    const AWAY: Duration = Duration::from_secs(3);
+    let server = plain();
+    let proxy = proxy(server.address());
+    let builder = RedisBuilder::server(&proxy.url()).limit(Duration::from_millis(100));
+    let store = builder.connect().await.unwrap();
+    let now = store.now().await.unwrap();
+    let before = proxy.connections();
+    server.freeze().unwrap();
+    let begin = Instant::now();
+    let mut calls = JoinSet::new();
+    for number in 0..8 {
+        let store = store.clone();
+        calls.spawn(async move {
+            while begin.elapsed() < AWAY {
+                let answer = store.claim(&order(number), &claim(number, now)).await;
+                assert!(answer.is_err(), "{answer:?}");
+            }
+        });
+    }
+    calls.join_all().await;
+    let opened = proxy.connections() - before;
+    server.thaw().unwrap();
+    until_answered(&store, 99).await;
+    // One a second, and one for the beginning and the end.
+    assert!(opened <= AWAY.as_secs() + 2, "{opened} connections");
+}
+
 #[tokio::test]
 async fn a_partition_that_heals_is_forgotten() {
     let server = plain();

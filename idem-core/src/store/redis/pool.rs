@@ -5,12 +5,11 @@
 //! a home for each and forgets it when the runtime ends.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use tokio::runtime::{Handle, Id};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::link::Link;
 use super::no_answer;
@@ -20,7 +19,7 @@ use crate::error::StoreError;
 type Homes = RwLock<HashMap<Id, Arc<Home>>>;
 
 pub(super) struct Pool {
-    target: Target,
+    target: Arc<Target>,
     limit: Duration,
     homes: Arc<Homes>,
 }
@@ -29,7 +28,7 @@ impl Pool {
     /// A pool whose callers wait at most `limit`.
     pub(super) fn new(target: Target, limit: Duration) -> Self {
         Self {
-            target,
+            target: Arc::new(target),
             limit,
             homes: Arc::default(),
         }
@@ -83,10 +82,8 @@ impl Pool {
 /// What the pool keeps for one runtime.
 struct Home {
     current: Mutex<Option<Arc<Link>>>,
-    /// Held while a connection is being made; keeps the last failure.
-    opening: tokio::sync::Mutex<Option<StoreError>>,
-    /// How many times one was made or failed to be.
-    openings: AtomicU64,
+    /// The connection that was asked for last.
+    opening: Mutex<Option<Opening>>,
     /// Its drop ends the task that waits for the runtime's end.
     _watched: oneshot::Sender<()>,
 }
@@ -96,8 +93,7 @@ impl Home {
         let (watched, pool_is_gone) = oneshot::channel::<()>();
         let home = Arc::new(Self {
             current: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
-            openings: AtomicU64::new(0),
+            opening: Mutex::default(),
             _watched: watched,
         });
         let ending = Ending {
@@ -124,31 +120,60 @@ impl Home {
         current.clone()
     }
 
-    /// Makes a connection, or waits for the caller that is making one and shares what it gets.
-    async fn open(&self, target: &Target, limit: Duration) -> Result<Arc<Link>, StoreError> {
-        let before = self.openings.load(Ordering::Acquire);
-        let mut last_failure = self.opening.lock().await;
+    /// Waits for the connection that is being made, or has one made. It is made in a task, and goes
+    /// on when those who wait for it have given up: a server that stands still would otherwise be
+    /// asked for another by each call, and have all of them to answer when it goes on.
+    async fn open(
+        self: &Arc<Self>,
+        target: &Arc<Target>,
+        limit: Duration,
+    ) -> Result<Arc<Link>, StoreError> {
+        // Less than half of a call's limit, after which an engine sends again: whoever fails here
+        // can still say that nothing was sent.
+        let patience = limit / 20 * 9;
+        let mut opening = self.opening(target, limit);
+        match tokio::time::timeout(patience, opening.wait_for(Option::is_some)).await {
+            Ok(Ok(opened)) => opened.clone().unwrap_or_else(|| Err(no_answer(patience))),
+            // The task has ended with its runtime, or by a panic.
+            Ok(Err(ended)) => Err(no_answer(patience).with_source(ended)),
+            Err(elapsed) => Err(no_answer(patience).with_source(elapsed)),
+        }
+    }
+
+    /// What becomes of the connection that is being made.
+    fn opening(self: &Arc<Self>, target: &Arc<Target>, limit: Duration) -> Opening {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opening) = opening.as_ref().filter(|opening| is_under_way(opening)) {
+            return opening.clone();
+        }
         if let Some(link) = self.current() {
-            return Ok(link);
+            // Made meanwhile.
+            return watch::channel(Some(Ok(link))).1;
         }
-        if let Some(failure) = &*last_failure
-            && self.openings.load(Ordering::Acquire) != before
-        {
-            return Err(failure.clone());
-        }
-        let opened = open_in_time(target, limit).await.map(Arc::new);
-        self.openings.fetch_add(1, Ordering::Release);
-        *last_failure = opened.as_ref().err().cloned();
-        let link = opened?;
-        *self.lock() = Some(Arc::clone(&link));
-        Ok(link)
+        let (say, opened) = watch::channel(None);
+        *opening = Some(opened.clone());
+        let (home, target) = (Arc::clone(self), Arc::clone(target));
+        tokio::spawn(async move {
+            let opened = open_in_time(&target, limit).await.map(Arc::new);
+            if let Ok(link) = &opened {
+                *home.lock() = Some(Arc::clone(link));
+            }
+            say.send_replace(Some(opened));
+        });
+        opened
     }
 }
 
-/// Less than half of a call's limit, after which an engine sends again: whoever fails here can
-/// still say that nothing was sent.
+/// `None` until it is known.
+type Opening = watch::Receiver<Option<Result<Arc<Link>, StoreError>>>;
+
+fn is_under_way(opening: &Opening) -> bool {
+    opening.borrow().is_none() && opening.has_changed().is_ok()
+}
+
 async fn open_in_time(target: &Target, limit: Duration) -> Result<Link, StoreError> {
-    let patience = limit * 9 / 20;
+    const AT_LEAST: Duration = Duration::from_secs(1);
+    let patience = limit.max(AT_LEAST);
     match tokio::time::timeout(patience, target.open(limit)).await {
         Ok(opened) => opened,
         Err(elapsed) => Err(no_answer(patience).with_source(elapsed)),
