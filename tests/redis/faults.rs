@@ -307,7 +307,7 @@ async fn a_server_that_stands_still_is_asked_for_few_connections() {
     const AWAY: Duration = Duration::from_secs(3);
     let server = plain();
     let proxy = proxy(server.address());
-    let builder = RedisBuilder::server(&proxy.url()).limit(Duration::from_millis(100));
+    let builder = RedisBuilder::server(proxy.url()).limit(Duration::from_millis(100));
     let store = builder.connect().await.unwrap();
     let now = store.now().await.unwrap();
     let before = proxy.connections();
