@@ -18,6 +18,7 @@ use crate::shop::{Then, pay, refusal};
 mod cost;
 mod inserted;
 mod migrated;
+mod purged;
 
 static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
 

@@ -78,15 +78,15 @@ impl Within for Postgres {
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        let write = match before {
-            Some(before) => bind_update!(sqlx::query_scalar(UPDATE), at, before, after, now),
-            None => bind_insert!(sqlx::query_scalar(INSERT), at, after, now),
-        };
-        let written: Option<bool> = write.bind(began).fetch_optional(&mut *connection).await?;
-        if written.is_none() {
+        let mut is_written = put(connection, at, began, before, after, now).await?;
+        // A purge asks for no key, and may have taken what was read, where its time is over.
+        if !is_written && before.is_some_and(|before| before.expire_at <= micros(now)) {
+            is_written = put(connection, at, began, None, after, now).await?;
+        }
+        if !is_written {
             fail_where_gone(connection, began).await?;
         }
-        Ok(written.is_some())
+        Ok(is_written)
     }
 
     async fn conclude(
@@ -203,6 +203,24 @@ fn wait(lock: i64, patience: Duration) -> String {
 /// level `whole`.
 fn give_up(whole: usize) -> String {
     format!("RELEASE SAVEPOINT _sqlx_savepoint_{whole}; {GIVE_UP}")
+}
+
+/// Writes `after` in place of `before`, if that still stands there and the transaction is the one
+/// that began then.
+async fn put(
+    connection: &mut PgConnection,
+    at: &Address,
+    began: Option<i64>,
+    before: Option<&Row>,
+    after: &Row,
+    now: StoreTime,
+) -> sqlx::Result<bool> {
+    let put = match before {
+        Some(before) => bind_update!(sqlx::query_scalar(UPDATE), at, before, after, now),
+        None => bind_insert!(sqlx::query_scalar(INSERT), at, after, now),
+    };
+    let written: Option<bool> = put.bind(began).fetch_optional(connection).await?;
+    Ok(written.is_some())
 }
 
 /// Where this is not the transaction that began then, an error, after which none that is open here
