@@ -1,22 +1,35 @@
 -- For the steps that have to know when the key expires; put between record.lua and the step.
 
--- The last millisecond at which the key is there; negative for one that stays.
+-- The last millisecond at which the key is there; negative for one that stays, nil for one that is
+-- over by now.
 local function last_key_ms()
-  local at = redis.pcall('PEXPIRETIME', key)
-  if type(at) == 'number' then
-    return at
+  local last = redis.pcall('PEXPIRETIME', key)
+  if type(last) == 'number' then
+    return last
+  end
+  local at
+  local function clock_ms()
+    at = redis.call('TIME')
+    return at[1] * 1000 + math.floor(at[2] / 1000)
   end
   -- Redis 6.2 only tells what is left, counted from a moment that lies between two looks at the
-  -- clock: exact if both show the same millisecond. It never tells less than nothing.
-  local before, left
+  -- clock: exact if both show the same millisecond.
+  local before, left, after
   repeat
-    before = redis.call('TIME')
+    before = clock_ms()
     left = redis.call('PTTL', key)
-    at = redis.call('TIME')
-  until left < 1 or before[1] == at[1] and math.floor(before[2] / 1000) == math.floor(at[2] / 1000)
-  if left == 0 then
-    return last_ms
+    after = clock_ms()
+  until left < 1 or before == after
+  if left > 0 then
+    return after + left
+  elseif left < 0 then
+    return left
   end
-  return left < 0 and left or at[1] * 1000 + math.floor(at[2] / 1000) + left
+  -- It never tells less than nothing, and a script sees a key that was there when it began: this
+  -- one has come to its last millisecond or is behind it. When another one shows, it is over.
+  repeat
+    local is_over = clock_ms() ~= after
+  until is_over
+  now = at[1] * 1000000 + at[2]
+  stamp = struct.pack('>I7', now)
 end
-

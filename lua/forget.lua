@@ -27,6 +27,9 @@ then
 end
 
 local ends = last_key_ms()
+if not ends then
+  return 'Z' .. stamp
+end
 -- A record that somebody made permanent leaves a mark of a minute.
 ends = math.max(ends < 0 and last_ms + 60000 or ends, kept and struct.unpack('>I7', kept) / 1000 - 1 or 0)
 local value = '\1\71\0\0\0\0' .. string.sub(raw, 7, 29) .. struct.pack('>I7', (ends + 1) * 1000)

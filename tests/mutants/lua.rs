@@ -9,10 +9,9 @@ macro_rules! scripts {
     };
 }
 
-/// Not expiry.lua: its way for Redis 6.2 can only be judged there, where the long run of the Redis
-/// suite goes.
-const SCRIPTS: [(&str, &str); 9] = scripts![
+const SCRIPTS: [(&str, &str); 10] = scripts![
     "record.lua",
+    "expiry.lua",
     "claim.lua",
     "renew.lua",
     "settle.lua",

