@@ -23,10 +23,7 @@ long_test() {
 run() {
   case $1 in
     model) long_test -p idem-model --test model -- in_a_long_run ;;
-    differential)
-      long_test -p idem-tests --test conformance --test redis --test sql -- random_histor || return
-      long_test -p idem-tests --test sql -- long_backlog
-      ;;
+    differential) differential ;;
     mutants) long_test -p idem-tests --test mutants -- ;;
     crashes) long_test -p idem-tests --test crashes -- ;;
     histories) long_test -p idem-tests --test histories -- ;;
@@ -34,6 +31,14 @@ run() {
     fuzz) fuzz ;;
     cargo-mutants) mistakes ;;
   esac
+}
+
+# Each part runs, whichever fails.
+differential() {
+  local end=0
+  long_test -p idem-tests --test conformance --test redis --test sql -- random_histor || end=1
+  long_test -p idem-tests --test sql -- long_backlog || end=1
+  return "$end"
 }
 
 interleavings() {
@@ -45,8 +50,10 @@ interleavings() {
 # Stable, through the entry points that cargo-fuzz has too: two million inputs of each kind.
 fuzz() {
   export IDEM_INPUTS=${IDEM_INPUTS:-2000000}
-  long_test -p idem-core --features fuzzing,postgres --lib -- every_reader || return
-  long_test -p idem-macros --lib -- fuzzing::tests::every || return
+  local end=0
+  long_test -p idem-core --features fuzzing,postgres --lib -- every_reader || end=1
+  long_test -p idem-macros --lib -- fuzzing::tests::every || end=1
+  [ "$end" -eq 0 ] || return "$end"
   echo "each property held for $IDEM_INPUTS inputs" >>"$IDEM_REPORT/fuzz"
 }
 
