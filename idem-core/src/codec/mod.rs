@@ -86,6 +86,17 @@ mod tests {
         comes_back(&f64::MIN_POSITIVE);
     }
 
+    /// A reader in a hurry rounds the digits, and then their power of ten.
+    #[test]
+    fn an_amount_comes_back_to_its_last_bit() {
+        comes_back(&(9.99 * 0.19));
+        comes_back(&(100.0 * 1.005));
+        comes_back(&(17.85_f32 * 1.19));
+        for cents in 1..20_000_u32 {
+            comes_back(&(f64::from(cents) / 100.0 * 1.19));
+        }
+    }
+
     // S01, S04
     #[test]
     fn what_json_would_change_is_refused() {
