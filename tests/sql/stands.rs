@@ -10,6 +10,7 @@ macro_rules! stands {
             a_lease_counts_from_its_grant
             a_limit_may_be_longer_than_a_database_counts
             a_locked_row_is_an_error_within_the_limit
+            a_locked_row_is_no_leave_to_run
             a_purge_takes_the_oldest_and_what_is_not_locked
             a_row_inserted_meanwhile_is_seen
             a_row_is_told_from_others_by_its_key

@@ -153,11 +153,13 @@ impl Request<'_> {
         Ok(Answer::Admitted(Admission::Run(guard)))
     }
 
-    /// Whether the body may run unguarded. Not on an answer that nobody understood: it may have
-    /// said that the request is done. And not beside an attempt that was waited for.
+    /// Whether the body may run unguarded. Not on an answer that nobody understood, nor on one
+    /// that somebody has the record: it may say that the request is done. And not beside an attempt
+    /// that was waited for.
     fn runs_without_an_answer(&self, error: &StoreError, waited: bool) -> bool {
+        use StoreErrorKind::{Conflict, Protocol};
         self.settings.on_store_error == OnStoreError::Run
-            && error.kind() != StoreErrorKind::Protocol
+            && !matches!(error.kind(), Conflict | Protocol)
             && !waited
     }
 

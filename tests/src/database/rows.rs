@@ -1,11 +1,12 @@
 //! What rows and their locks have to stand, with somebody else at the same table.
 #![expect(missing_docs, reason = "the names are sentences")]
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_core::StoreErrorKind;
 use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Slot, Subject, Terms};
 use idem_core::store::{Store, StoreKey};
+use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 
 use super::{Aside, Database};
 use crate::attempt::{TERMS, claim, codes, finish, grant, key, owner};
@@ -126,6 +127,36 @@ pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D
     other.run("ROLLBACK").await;
     let after = store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
     assert!(matches!(after.reply, ClaimReply::Completed { .. }));
+}
+
+/// Through an engine, with the limits that nobody has changed: a database that says only that
+/// somebody has the record has said enough.
+pub async fn a_locked_row_is_no_leave_to_run<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
+    let store = D::limited(&store, Duration::from_secs(2));
+    let idem = Idempotency::builder(store)
+        .namespace("shop")
+        .build()
+        .unwrap();
+    let paid = || Key::new("locked", "held").unwrap();
+    let policy = Policy::new().run_on_store_error();
+    let bodies = AtomicU32::new(0);
+    let call = || {
+        idem.run(paid(), policy, async || {
+            Ok::<_, Error>(bodies.fetch_add(1, Ordering::SeqCst))
+        })
+    };
+    assert_eq!(call().await.unwrap(), 0);
+    let mut other = hold(database, "locked").await;
+    match call().await {
+        Err(Error::Store { source, .. }) => {
+            assert_eq!(source.kind(), StoreErrorKind::Conflict, "{source}");
+        }
+        other => panic!("{other:?}"),
+    }
+    other.run("ROLLBACK").await;
+    assert_eq!(call().await.unwrap(), 0);
+    assert_eq!(bodies.load(Ordering::SeqCst), 1);
 }
 
 // CASES N17, N34

@@ -1,5 +1,7 @@
 //! What a database's errors mean here. They are told apart by code, never by text.
 
+use std::io;
+
 use crate::error::{StoreError, StoreErrorKind};
 
 /// What an error says of the call that met it.
@@ -8,10 +10,6 @@ pub(super) enum Class {
     /// Two transactions were in each other's way and this one was rolled back: again at once.
     Conflict,
     /// Somebody's transaction kept the row for too long.
-    #[cfg_attr(
-        not(any(feature = "mysql", feature = "postgres")),
-        expect(dead_code, reason = "SQLite locks no rows")
-    )]
     Locked,
     /// No connection, or no answer.
     Unavailable,
@@ -58,6 +56,16 @@ impl Fault {
             class,
             error,
             is_undone,
+        }
+    }
+
+    /// Somebody else has what the call needs, for longer than it can wait.
+    pub(super) fn locked() -> Self {
+        let why = "no lock on the record in time";
+        Self {
+            class: Class::Locked,
+            error: io::Error::new(io::ErrorKind::TimedOut, why).into(),
+            is_undone: true,
         }
     }
 

@@ -46,7 +46,7 @@
 //! SQLite the machine's.
 //!
 //! # A row that somebody keeps locked
-//! A call waits half its limit for the key. Then, or when deadlocks and serialisation failures
+//! A call waits less than half its limit for the key. Then, or when deadlocks and serialisation failures
 //! went on for all of the limit, it fails with a [`StoreError`] of kind
 //! [`Conflict`](crate::StoreErrorKind::Conflict): here, where nothing can be read behind the lock, there is
 //! no attempt whose age and lease an answer could name.

@@ -107,17 +107,23 @@ impl<D: Dialect> Records<D> {
         Ok(is_written.then_some(Answer { now, reply }))
     }
 
-    /// Waits for a connection for less than half of the limit, after which an engine sends again:
-    /// whoever fails there can still say that nothing was sent, and leaves nothing to be given up.
+    /// Waits for less than half of the limit, after which an engine sends again: whoever fails here
+    /// can still say that nothing was sent, and leaves nothing to be given up; and who finds the key
+    /// locked hears so, which is another answer than none.
     async fn lock(&self, at: &Arc<Address>) -> Result<Locked<D>, Fault> {
+        let patience = self.limit / 5 * 2;
+        let turn = Arc::clone(&self.writers).acquire_owned();
+        let Ok(turn) = tokio::time::timeout(patience, turn).await else {
+            return Err(Fault::locked());
+        };
         // Never closed, and if it were: the database has locks of its own.
-        let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
-        let connection = tokio::time::timeout(self.limit / 20 * 9, self.connection()).await;
+        let turn = turn.ok();
+        let connection = tokio::time::timeout(patience, self.connection()).await;
         let connection = connection.unwrap_or_else(|_| Err(self.too_late()));
         let connection = connection.map_err(Self::undone)?;
-        let (at, patience) = (Arc::clone(at), self.limit / 2);
+        let (at, server_patience) = (Arc::clone(at), self.limit / 4);
         let lock = async move {
-            let (held, found) = D::lock(connection, &at, patience).await?;
+            let (held, found) = D::lock(connection, &at, server_patience).await?;
             Ok(Locked { held, found, turn })
         };
         let lock = carried(self.patience(), lock, async |locked: sqlx::Result<_>| {
@@ -125,7 +131,19 @@ impl<D: Dialect> Records<D> {
                 let _ = Locked::<D>::release(locked).await;
             }
         });
-        lock.await.map_err(Self::undone)
+        match tokio::time::timeout(patience, lock).await {
+            Ok(locked) => locked.map_err(Self::undone),
+            Err(_) => Err(self.silent().await),
+        }
+    }
+
+    /// What it means that there is no lock yet: MySQL waits in whole seconds, SQLite for as long as
+    /// its pool was told. A database that answers meanwhile is there, and somebody has the key.
+    async fn silent(&self) -> Fault {
+        match tokio::time::timeout(self.limit / 20, self.now()).await {
+            Ok(Ok(_)) => Fault::locked(),
+            _ => Self::undone(self.too_late()),
+        }
     }
 
     pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
