@@ -71,6 +71,35 @@ async fn a_session_gets_its_own_patience_back() {
     mariadb::a_session_gets_its_own_patience_back(&OnMariaDb::empty().await).await;
 }
 
+/// More than a statement of MySQL has parameters.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_any_size_deletes_a_backlog() {
+    const BACKLOG: u64 = 70_000;
+    let database = OnMariaDb::empty().await;
+    let store = database.fresh_store().await;
+    finish(&store, &key("live", "sample"), 1, TERMS).await;
+    let mut aside = database.aside().await;
+    aside
+        .run(&format!(
+            "INSERT INTO idempotent_record SELECT UNHEX(SHA2(CONCAT('over ', seq), 256)), \
+             'shop:over', seq, request_id, status, fence, attempt, fingerprint, checkpoint, \
+             lease_until, response_data, seq, record, create_time, update_time \
+             FROM idempotent_record, seq_1_to_{BACKLOG} WHERE business_key = 'sample'"
+        ))
+        .await;
+    let store = OnMariaDb::limited(&store, Duration::from_mins(1));
+    let mut deleted = 0;
+    loop {
+        match store.purge(u32::MAX).await.unwrap() {
+            0 => break,
+            some => deleted += some,
+        }
+    }
+    assert_eq!(deleted, BACKLOG);
+    let left = "SELECT count(*) FROM idempotent_record";
+    assert_eq!(aside.count(left).await, 1);
+}
+
 #[tokio::test]
 async fn check_names_what_can_lose_records() {
     let database = OnMariaDb::empty().await;

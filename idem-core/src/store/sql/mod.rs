@@ -134,8 +134,9 @@ macro_rules! sql_store {
                 self.records.migrate().await
             }
 
-            /// Deletes rows whose time is over, the oldest first, at most `batch` of them, and
-            /// says how many it deleted. Call it now and then, as often as it deletes something.
+            /// Deletes rows whose time is over, the oldest first, at most `batch` of them and never
+            /// more than 10,000, and says how many it deleted. Call it now and then, as often as it
+            /// deletes something.
             /// Any number of processes may do so at once; a row whose time is not over is never
             /// touched.
             ///

@@ -22,6 +22,10 @@ use crate::record::{Slot, StoreTime};
 use crate::store::watchers::{MayEnd, Watchers};
 use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey, Watch};
 
+/// How many rows a purge deletes at most: MySQL names each of them in a statement, which has room for
+/// 65,535, and a call has a limit.
+const MOST_PURGED: u32 = 10_000;
+
 /// The records of one table.
 pub(super) struct Records<D: Dialect> {
     pools: Arc<Pools<D>>,
@@ -224,7 +228,9 @@ impl<D: Dialect> Records<D> {
             let connection = self.connection().await.map_err(Self::fault)?;
             let purge = async move {
                 let _turn = turn;
-                D::purge(connection, batch).await.map_err(Self::fault)
+                D::purge(connection, batch.min(MOST_PURGED))
+                    .await
+                    .map_err(Self::fault)
             };
             self.carried(purge).await.map(Some)
         })
