@@ -1,7 +1,7 @@
 //! Orders: a table with a unique request id and a small state machine.
 
 use idem_core::States;
-use idem_core::sql::InsertError;
+use idem_core::sql::{InsertError, SqlError};
 use idem_core::states::{Answer, Transition, TransitionError};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Pool, Row, Transaction};
@@ -77,7 +77,7 @@ pub enum ChangeError {
     Transition(#[from] TransitionError),
     /// In the order itself.
     #[error("the order can not be written: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] SqlError),
 }
 
 impl<R> FromRow<'_, R> for Order
@@ -217,7 +217,8 @@ pub async fn pay<DB: Dialect>(
             .bind(charge_no)
             .bind(order_no.to_owned())
             .execute(tx)
-            .await?;
+            .await
+            .map_err(SqlError::of::<DB>)?;
     }
     Ok(answer)
 }

@@ -11,8 +11,9 @@ use idem_examples::orders::{self, Draft, Status};
 use idem_examples::rabbit::Message;
 use idem_examples::scenes::messages::{handle, meaning};
 use idem_tests::postgres::PostgresServer;
-use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::rig::{Aside, RULES, id, queue, soon};
@@ -34,8 +35,10 @@ async fn paid(pool: &PgPool, number: usize) -> String {
     order.order_no
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_outage_of_the_database_holds_the_messages_back_and_makes_none_dead() {
+/// How the database is taken away, and given back.
+type Switch = fn(&PostgresServer);
+
+async fn no_outage_makes_a_message_dead(begin: Switch, end: Switch) {
     const ORDERS: usize = 12;
     let server = PostgresServer::start().unwrap();
     idem_examples::database::postgres(&server.url())
@@ -78,14 +81,14 @@ async fn an_outage_of_the_database_holds_the_messages_back_and_makes_none_dead()
     publish(before).await;
     soon("the first are done", async || consumer.counts().acked >= 6).await;
 
-    tokio::task::block_in_place(|| server.stop()).unwrap();
+    tokio::task::block_in_place(|| begin(&server));
     publish(during).await;
     // More often than a message may be retried.
     soon("they are held back", async || {
         consumer.counts().paused >= 10
     })
     .await;
-    tokio::task::block_in_place(|| server.start_again()).unwrap();
+    tokio::task::block_in_place(|| end(&server));
 
     soon("all are done", async || consumer.counts().acked >= 12).await;
     let _ = stop.send(());
@@ -97,4 +100,35 @@ async fn an_outage_of_the_database_holds_the_messages_back_and_makes_none_dead()
         assert_eq!((order.status, order.version), (Status::Shipped, 3));
     }
     aside.nothing_is_left().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_the_database_holds_the_messages_back_and_makes_none_dead() {
+    let begin: Switch = |server| server.stop().unwrap();
+    no_outage_makes_a_message_dead(begin, |server| server.start_again().unwrap()).await;
+}
+
+/// As after a fail-over, or when the disk is full: it answers, and takes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_only_reads_holds_the_messages_back_and_makes_none_dead() {
+    no_outage_makes_a_message_dead(
+        |server| read_only(server, "on"),
+        |server| {
+            read_only(server, "off");
+        },
+    )
+    .await;
+}
+
+fn read_only(server: &PostgresServer, word: &str) {
+    let set = format!("ALTER SYSTEM SET default_transaction_read_only = {word}");
+    Handle::current().block_on(async {
+        let mut aside = PgConnection::connect(&server.url()).await.unwrap();
+        // Its own statements are transactions, too.
+        let free = "SET default_transaction_read_only = off";
+        for sql in [free, &set, "SELECT pg_reload_conf()"] {
+            let sql = AssertSqlSafe(sql.to_owned());
+            sqlx::raw_sql(sql).execute(&mut aside).await.unwrap();
+        }
+    });
 }

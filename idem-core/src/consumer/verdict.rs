@@ -18,7 +18,9 @@ pub enum Meaning<'a> {
     /// The handler failed; it may pass. Retried with back-off, counted and bounded.
     Retry,
     /// What every message needs, such as the database, does not answer. All are held back for a
-    /// pause, and none is counted: an outage must not make dead letters of the whole queue.
+    /// pause, and none is counted: an outage must not make dead letters of the whole queue. What a
+    /// database says of itself is told apart from what it says of a statement by
+    /// `sql::SqlError::Away`.
     Away,
     /// The handler failed, and no retry helps.
     Dead,

@@ -14,6 +14,7 @@ use crate::store::sql::Classes;
 pub enum Trouble {
     Serialization,
     Locked,
+    Away,
     Other,
 }
 

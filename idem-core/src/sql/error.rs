@@ -1,6 +1,7 @@
 //! What a database's errors ask of the caller.
 
-use super::driver::{Driven, Driver, Of, Trouble};
+use super::Database;
+use super::driver::{Driver, Of, Trouble};
 
 /// A statement that failed. The driver's own error is kept, with all that it knows.
 ///
@@ -23,7 +24,15 @@ pub enum SqlError {
         /// What the database said.
         source: sqlx::Error,
     },
-    /// Anything else: a violated constraint, a table that is not there, no connection.
+    /// The database does not take statements now, whatever they say: no connection, shut down,
+    /// read-only, full. Roll back, and try again when it does. To a consumer of messages this is
+    /// [`Meaning::Away`](crate::consumer::Meaning::Away).
+    #[error("the database does not take statements now")]
+    Away {
+        /// What the database or its driver said.
+        source: sqlx::Error,
+    },
+    /// Anything else: a violated constraint, a table that is not there.
     #[error("the statement failed")]
     Database {
         /// What the database or its driver said.
@@ -32,10 +41,13 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    pub(crate) fn of<DB: Driven>(source: sqlx::Error) -> Self {
+    /// What an error of a statement of your own asks of you.
+    #[must_use]
+    pub fn of<DB: Database>(source: sqlx::Error) -> Self {
         match Of::<DB>::trouble(&source) {
             Trouble::Serialization => Self::Serialization { source },
             Trouble::Locked => Self::LockTimeout { source },
+            Trouble::Away => Self::Away { source },
             Trouble::Other => Self::Database { source },
         }
     }

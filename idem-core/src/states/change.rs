@@ -3,8 +3,8 @@
 use super::answer::{Case, Logged, refusal};
 use super::statements::Statements;
 use super::{Answer, States, TransitionError};
-use crate::sql::SqlError;
-use crate::sql::driver::{Driven, Driver, Of, Text, add};
+use crate::sql::driver::{Driver, Of, Text, add};
+use crate::sql::{Database, SqlError};
 
 /// What is asked.
 pub(super) struct Request<'a, S> {
@@ -21,13 +21,13 @@ struct Entity<S, T> {
     id: T,
 }
 
-pub(super) struct Change<'a, DB: Driven, S> {
+pub(super) struct Change<'a, DB: Database, S> {
     pub(super) connection: &'a mut DB::Connection,
     pub(super) statements: Statements,
     pub(super) request: Request<'a, S>,
 }
 
-impl<DB: Driven, S: States> Change<'_, DB, S> {
+impl<DB: Database, S: States> Change<'_, DB, S> {
     /// Whether the log can be read as of an older snapshot, although the row is locked and read as
     /// it is now. An insert finds out by itself; before a refusal the log is read once more. It is
     /// not read so at once: where nothing is found, that would lock the gap, and two events of
@@ -210,7 +210,7 @@ impl<DB: Driven, S: States> Change<'_, DB, S> {
     }
 }
 
-fn fault<DB: Driven>(error: sqlx::Error) -> TransitionError {
+fn fault<DB: Database>(error: sqlx::Error) -> TransitionError {
     SqlError::of::<DB>(error).into()
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use idem_core::consumer::{Consumer, Meaning};
 use idem_core::idempotent;
-use idem_core::states::Answer;
+use idem_core::sql::SqlError;
+use idem_core::states::{Answer, TransitionError};
 use serde::{Deserialize, Serialize};
 use sqlx::{Pool, Transaction};
 
@@ -43,7 +44,7 @@ pub enum ShipError {
     Change(#[from] ChangeError),
     /// The database failed.
     #[error("the database failed: {0}")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] SqlError),
     /// The guard refused.
     #[error(transparent)]
     Guard(#[from] idem_core::Error),
@@ -73,9 +74,9 @@ pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, until: impl Future<O
 /// As for [`ship`].
 pub async fn handle<DB: Dialect>(pool: &Pool<DB>, payload: &[u8]) -> Result<(), ShipError> {
     let shipment: Shipment = serde_json::from_slice(payload)?;
-    let mut tx = DB::begin(pool).await?;
+    let mut tx = DB::begin(pool).await.map_err(SqlError::of::<DB>)?;
     ship(&mut tx, &shipment).await?;
-    tx.commit().await?;
+    tx.commit().await.map_err(SqlError::of::<DB>)?;
     Ok(())
 }
 
@@ -109,9 +110,21 @@ pub fn meaning(error: &ShipError) -> Meaning<'_> {
     match error {
         ShipError::Guard(refusal) => Meaning::Refusal(refusal),
         ShipError::Unreadable(_) => Meaning::Unreadable,
-        // Retries are counted: a few minutes of them would make dead letters of the whole queue.
-        ShipError::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => Meaning::Away,
-        ShipError::NotPaid | ShipError::Change(_) | ShipError::Database(_) => Meaning::Retry,
+        ShipError::Database(error)
+        | ShipError::Change(
+            ChangeError::Database(error) | ChangeError::Transition(TransitionError::Sql(error)),
+        ) => trouble(error),
+        ShipError::NotPaid | ShipError::Change(_) => Meaning::Retry,
         ShipError::NothingToShip => Meaning::Dead,
+    }
+}
+
+/// Retries are counted: a few minutes of them would make dead letters of the whole queue. So only
+/// what this message may be alone to meet is one, such as a value that the database never takes, or
+/// what passes by itself.
+fn trouble(error: &SqlError) -> Meaning<'_> {
+    match error {
+        SqlError::Away { .. } | SqlError::LockTimeout { .. } => Meaning::Away,
+        _ => Meaning::Retry,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 
-use super::fault::Class;
+use super::fault::{self, Class};
 use super::held;
 use super::row::{Address, Entry, Found, Row};
 use super::span::Span;
@@ -103,10 +103,11 @@ pub(crate) trait Classes: sqlx::Database {
 
 impl<D: Dialect> Classes for D {
     fn trouble(error: &sqlx::Error) -> Trouble {
-        match error.as_database_error().map(D::class) {
-            Some(Class::Conflict) => Trouble::Serialization,
-            Some(Class::Locked) => Trouble::Locked,
-            _ => Trouble::Other,
+        match fault::class(error, D::class) {
+            Class::Conflict => Trouble::Serialization,
+            Class::Locked => Trouble::Locked,
+            Class::Unavailable | Class::Refused => Trouble::Away,
+            Class::Misconfigured | Class::Protocol => Trouble::Other,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use sqlx::error::DatabaseError;
+
 use crate::error::{StoreError, StoreErrorKind};
 
 /// What an error says of the call that met it.
@@ -33,24 +35,15 @@ impl Fault {
     /// `of_database` knows the codes of one database.
     pub(super) fn new(
         error: sqlx::Error,
-        of_database: impl Fn(&dyn sqlx::error::DatabaseError) -> Class,
+        of_database: impl Fn(&dyn DatabaseError) -> Class,
     ) -> Self {
-        let (class, is_undone) = match &error {
-            sqlx::Error::Database(error) => {
-                let class = of_database(&**error);
-                // Other errors may also answer a COMMIT that was done: a server that is shut
-                // down while it waits for its replicas says so by one.
-                (class, class == Class::Conflict)
-            }
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => (Class::Unavailable, true),
-            sqlx::Error::Configuration(_) | sqlx::Error::InvalidArgument(_) => {
-                (Class::Misconfigured, true)
-            }
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => (Class::Unavailable, false),
-            _ => (Class::Protocol, false),
+        let class = class(&error, of_database);
+        let is_undone = match &error {
+            // Other errors may also answer a COMMIT that was done: a server that is shut
+            // down while it waits for its replicas says so by one.
+            sqlx::Error::Database(_) => class == Class::Conflict,
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+            _ => class == Class::Misconfigured,
         };
         Self {
             class,
@@ -78,6 +71,24 @@ impl Fault {
     /// Whether the same call may do better in a moment.
     pub(super) fn is_passing(&self) -> bool {
         self.class == Class::Conflict
+    }
+}
+
+/// `of_database` knows the codes of one database.
+pub(super) fn class(
+    error: &sqlx::Error,
+    of_database: impl Fn(&dyn DatabaseError) -> Class,
+) -> Class {
+    match error {
+        sqlx::Error::Database(error) => of_database(&**error),
+        sqlx::Error::Configuration(_) | sqlx::Error::InvalidArgument(_) => Class::Misconfigured,
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => Class::Unavailable,
+        _ => Class::Protocol,
     }
 }
 
