@@ -260,7 +260,8 @@ pub use idem_macros::idempotent;
 ///
 /// A transaction that the caller commits is committed after the release; commit in the body, or
 /// lock around both. A body that runs on in a task of its own (`detach = true` of an `idempotent`
-/// inside) outlives the lock when its caller goes away.
+/// inside) outlives the lock when its caller goes away, and has no `Lock::current`; write `#[locked]`
+/// above it, and the lock is in that task.
 ///
 /// # Errors
 /// The function's own, and [`Error`](crate::Error) as of

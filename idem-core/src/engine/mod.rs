@@ -361,6 +361,10 @@ impl Idempotency {
     /// lets their records say so. Stop taking new requests first. Returns how many attempts had to
     /// be stopped.
     ///
+    /// Only a body that holds a record by a lease can be stopped. One in transaction mode and one that
+    /// runs unguarded are waited for no longer than a little over `timeout`, and go on; one without a
+    /// key is not even waited for.
+    ///
     /// # Cancel safety
     /// Can be dropped and called again.
     pub async fn drain(&self, timeout: Duration) -> usize {

@@ -27,7 +27,9 @@ impl Lock {
     }
 
     /// The lock of the innermost function with `#[locked]` whose body is being polled. In a task
-    /// that the body spawns, use a clone.
+    /// that the body spawns, use a clone: there is none in it, and so none in the body of a function
+    /// with `#[idempotent(…, detach = true)]` where the lock is around that, as with `#[locked]` written
+    /// below it. Refuse to go on then. A fence of 0 in its place is the same for everybody.
     ///
     /// # Examples
     /// ```

@@ -44,7 +44,7 @@
 //!
 //! # Concurrent calls on the same key
 //! The key is the first call's until its caller ends the transaction. Others get
-//! [`Error::InProgress`], on PostgreSQL at once, on MySQL within a second, or wait for that end
+//! [`Error::InProgress`], on PostgreSQL at once, on MySQL within two seconds, or wait for that end
 //! with `in_progress = "wait"`; on MySQL in whole seconds. On SQLite a write transaction has the
 //! whole file, and the connection's `busy_timeout` says how long others wait for it. Calls on other
 //! keys do not wait. A call in lease mode on the same table is excluded just as well.
@@ -74,7 +74,8 @@
 //! (1205), also the one for a key, is like a deadlock.
 //!
 //! A body on MySQL has to return such an error: what it still writes after it is committed at once, and
-//! has no record.
+//! has no record. Where it panics or is dropped after one, nothing stands in the caller's way either:
+//! who catches the panic rolls back before anything is written on.
 //!
 //! SQLite, too, rolls back the whole transaction after some errors (`SQLITE_FULL`, `SQLITE_IOERR`,
 //! `SQLITE_NOMEM`), and what is written after one is committed statement by statement. There nothing
