@@ -8,6 +8,7 @@ use idem_core::{Idempotency, Key, NotDone};
 use idem_examples::rabbit::Rabbit;
 use idem_tests::process::Worker;
 use idem_tests::redis::{RedisOptions, RedisServer};
+use lapin::BasicProperties;
 use tempfile::TempDir;
 
 use crate::rig::{Aside, broker_url, id, queue, soon};
@@ -23,7 +24,9 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         Self {
-            rabbit: queue().delays([Duration::from_millis(200), Duration::from_secs(1)]),
+            rabbit: queue()
+                .delays([Duration::from_millis(200), Duration::from_secs(1)])
+                .unwrap(),
             redis: RedisServer::start(RedisOptions::new()).unwrap(),
             folder: tempfile::tempdir().unwrap(),
         }
@@ -103,4 +106,18 @@ async fn a_crash_in_the_body_parks_its_message_and_an_operators_word_lets_it_go_
     soon("the next one", async || scene.effects().len() == 3).await;
     second.kill().unwrap();
     assert_eq!(scene.effects(), ["m-1", "m-1", "m-2"]);
+}
+
+#[tokio::test]
+async fn a_parked_message_that_can_not_go_on_stays_parked() {
+    let rabbit = queue();
+    let aside = Aside::on_the_broker_of_all(&rabbit).await;
+    let properties = BasicProperties::default().with_message_id("m-1".into());
+    aside
+        .publish_to(&rabbit.queues().parked(), b"", properties)
+        .await;
+    aside.until_parked(1).await;
+    aside.delete(rabbit.queues().main()).await;
+    assert!(aside.link.unpark().await.is_err());
+    aside.until_parked(1).await;
 }

@@ -12,7 +12,7 @@ use crate::rig::{Aside, Engine, Listening, id, on, soon};
 async fn what_a_broker_had_confirmed_is_done_once_after_it_was_killed() {
     const MESSAGES: usize = 20;
     let broker = RabbitServer::start().unwrap();
-    let rabbit = on(&broker).prefetch(4);
+    let rabbit = on(&broker).prefetch(4).unwrap();
     let (engine, held) = (Engine::new(), Held::new());
     let effects = Arc::new(Mutex::new(BTreeMap::<String, u32>::new()));
     let (done, first) = (effects.clone(), held.clone());

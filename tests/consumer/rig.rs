@@ -66,7 +66,9 @@ pub(crate) fn queue() -> Rabbit {
 pub(crate) fn on(broker: &RabbitServer) -> Rabbit {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    Rabbit::new(broker.url(), format!("test-{number}")).delays([50, 250].map(Duration::from_millis))
+    Rabbit::new(broker.url(), format!("test-{number}"))
+        .delays([50, 250].map(Duration::from_millis))
+        .unwrap()
 }
 
 pub(crate) fn id(id: &str) -> MessageId {
@@ -175,6 +177,16 @@ impl Aside {
     /// Publishes as a stranger might.
     pub(crate) async fn publish(&self, payload: &[u8], properties: BasicProperties) {
         let queue = self.rabbit.queues().main();
+        self.publish_to(queue, payload, properties).await;
+    }
+
+    /// Publishes to any queue.
+    pub(crate) async fn publish_to(
+        &self,
+        queue: &str,
+        payload: &[u8],
+        properties: BasicProperties,
+    ) {
         let options = BasicPublishOptions::default();
         let published =
             self.channel

@@ -43,7 +43,7 @@ impl Scene {
         let url = blocking(|| BROKER.url()).await;
         // As the listener has them.
         let delays = [Duration::from_millis(200), Duration::from_secs(1)];
-        let rabbit = Rabbit::new(url, name).delays(delays);
+        let rabbit = Rabbit::new(url, name).delays(delays).unwrap();
         Queue {
             scene: self,
             link: rabbit.connect().await.unwrap(),

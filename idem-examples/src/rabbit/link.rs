@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use idem_core::consumer::MessageId;
 use lapin::options::{
-    BasicAckOptions, BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions,
+    BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions,
     QueueDeclareOptions,
 };
 use lapin::types::{FieldTable, ShortString};
@@ -20,6 +20,10 @@ use super::queues::Queues;
 /// How long the broker may take for its good-bye. Over a connection that has just been lost it never
 /// comes, and the client would wait for it for ever.
 const GOOD_BYE: Duration = Duration::from_secs(2);
+
+/// How long the broker may take until everything is there. One that stands still takes a connection
+/// and says nothing, and nobody would dial it again.
+const DIAL: Duration = Duration::from_secs(10);
 
 /// A connection whose queues are there. Clones share it.
 #[derive(Clone)]
@@ -39,6 +43,11 @@ impl fmt::Debug for Link {
 
 impl Link {
     pub(super) async fn open(url: &str, queues: Queues) -> Result<Self> {
+        let dialled = timeout(DIAL, Self::dial(url, queues)).await;
+        dialled.context("the broker does not answer")?
+    }
+
+    async fn dial(url: &str, queues: Queues) -> Result<Self> {
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
         channel
@@ -76,7 +85,7 @@ impl Link {
     /// `resolve`. Those that nobody has resolved are parked again.
     ///
     /// # Errors
-    /// The connection was lost; nothing else was.
+    /// The connection was lost, or the broker does not take a message; none was lost.
     pub async fn unpark(&self) -> Result<u32> {
         let parked = self.queues.parked();
         // Only those: they may come back while this runs.
@@ -91,8 +100,17 @@ impl Link {
                 return Ok(gone_on);
             };
             let properties = taken_up(&message.properties);
-            self.put(self.queues.main(), &message.data, properties)
-                .await?;
+            let put = self.put(self.queues.main(), &message.data, properties);
+            if let Err(error) = put.await {
+                // Otherwise it is held, and seen by nobody, for as long as this connection lives.
+                message
+                    .nack(BasicNackOptions {
+                        requeue: true,
+                        ..BasicNackOptions::default()
+                    })
+                    .await?;
+                return Err(error);
+            }
             message.ack(BasicAckOptions::default()).await?;
         }
         Ok(count)

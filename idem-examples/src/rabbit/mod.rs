@@ -36,7 +36,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use futures_lite::StreamExt;
 use idem_core::consumer::Consumer;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
@@ -80,17 +80,25 @@ impl Rabbit {
     }
 
     /// How many messages are worked on at once; 16 if not said.
-    #[must_use]
-    pub fn prefetch(mut self, prefetch: u16) -> Self {
+    ///
+    /// # Errors
+    /// 0, by which a broker means all that it has.
+    pub fn prefetch(mut self, prefetch: u16) -> Result<Self> {
+        ensure!(
+            prefetch > 0,
+            "a prefetch of 0 is no limit; say how many messages are worked on at once"
+        );
         self.prefetch = prefetch;
-        self
+        Ok(self)
     }
 
     /// How long a message can be delayed, from short to long; see [`Queues::delays`].
-    #[must_use]
-    pub fn delays(mut self, delays: impl Into<Vec<Duration>>) -> Self {
-        self.queues = self.queues.delays(delays);
-        self
+    ///
+    /// # Errors
+    /// As for [`Queues::delays`].
+    pub fn delays(mut self, delays: impl Into<Vec<Duration>>) -> Result<Self> {
+        self.queues = self.queues.delays(delays)?;
+        Ok(self)
     }
 
     /// The names of the queues.
@@ -102,7 +110,7 @@ impl Rabbit {
     /// A connection, to publish on or to let parked messages go on.
     ///
     /// # Errors
-    /// The broker can not be reached, refuses, or has a queue of that name made otherwise.
+    /// The broker can not be reached, does not answer within ten seconds, refuses, or has a queue of that name made otherwise.
     pub async fn connect(&self) -> Result<Link> {
         Link::open(&self.url, self.queues.clone()).await
     }
@@ -227,4 +235,32 @@ async fn leave(
     while running.join_next().await.is_some() {}
     cancelled?;
     link.close().await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_prefetch_without_a_limit_is_refused() {
+        let rabbit = Rabbit::new("amqp://127.0.0.1/%2f", "q");
+        assert!(rabbit.clone().prefetch(0).is_err());
+        assert!(rabbit.prefetch(1).is_ok());
+    }
+
+    /// Something listens there, and is no broker, or one that stands still.
+    #[tokio::test]
+    async fn a_broker_that_takes_the_connection_and_says_nothing_is_given_up() -> Result<()> {
+        let silent = TcpListener::bind("127.0.0.1:0").await?;
+        let rabbit = Rabbit::new(format!("amqp://{}/%2f", silent.local_addr()?), "q");
+        let connecting = tokio::spawn(async move { rabbit.connect().await });
+        let _silence = silent.accept().await?;
+        tokio::time::pause();
+        let dialled = tokio::time::timeout(Duration::from_mins(10), connecting).await;
+        let refused = dialled.context("it waits for ever")??.unwrap_err();
+        assert!(refused.to_string().contains("does not answer"), "{refused}");
+        Ok(())
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use anyhow::{Context, Result, ensure};
+use lapin::Channel;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Channel, Result};
 
 /// The names of the queues around `orders.paid`:
 ///
@@ -43,11 +44,21 @@ impl Queues {
     /// Other delays, in whole milliseconds, from short to long. A few are enough: a message waits
     /// for the next longer one. A time to live on each message would not do: the broker looks only
     /// at the first of a queue, and a long one holds up the short ones behind it.
-    #[must_use]
-    pub fn delays(mut self, delays: impl Into<Vec<Duration>>) -> Self {
+    ///
+    /// # Errors
+    /// There is none, or one under a millisecond: what is to be delayed would come back at once, and
+    /// go round and round.
+    pub fn delays(mut self, delays: impl Into<Vec<Duration>>) -> Result<Self> {
         self.delays = delays.into();
         self.delays.sort();
-        self
+        let shortest = self.delays.first();
+        let shortest =
+            shortest.context("name at least one delay: a message has to wait somewhere")?;
+        ensure!(
+            shortest.as_millis() > 0,
+            "a delay of {shortest:?} is none; give whole milliseconds"
+        );
+        Ok(self)
     }
 
     /// What is to be done.
@@ -133,10 +144,22 @@ mod tests {
     #[test]
     fn a_message_waits_for_the_next_longer_delay_or_the_longest() {
         let queues = Queues::new("q").delays([Duration::from_secs(5), Duration::from_secs(1)]);
+        let queues = queues.unwrap();
         let delay = |millis| queues.delay(Duration::from_millis(millis));
         assert_eq!(delay(0), "q.delay.1000");
         assert_eq!(delay(1000), "q.delay.1000");
         assert_eq!(delay(1001), "q.delay.5000");
         assert_eq!(delay(60_000), "q.delay.5000");
+    }
+
+    #[test]
+    fn delays_by_which_nothing_waits_are_refused() {
+        for none in [
+            vec![],
+            vec![Duration::from_micros(999), Duration::from_secs(1)],
+        ] {
+            let refused = Queues::new("q").delays(none.clone());
+            assert!(refused.is_err(), "{none:?}");
+        }
     }
 }

@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
         }
     }));
     Rabbit::new(broker, queue)
-        .delays([Duration::from_millis(200), Duration::from_secs(1)])
+        .delays([Duration::from_millis(200), Duration::from_secs(1)])?
         .listen(consumer, handler, end_of_stdin())
         .await;
     Ok(())
