@@ -41,6 +41,9 @@ pub enum PayError {
     /// The order's money was given back; nothing was charged now.
     #[error("the order was refunded")]
     Refunded,
+    /// There is no attempt whose fence would tell its charge from others; nothing was charged.
+    #[error("nothing guards this payment")]
+    Unguarded,
     /// The provider did not charge, or nobody knows.
     #[error(transparent)]
     Charge(#[from] ChargeError),
@@ -90,14 +93,14 @@ pub async fn pay<DB: Dialect>(shop: Shop<DB>, request: PayRequest) -> Result<Rec
         // Paid elsewhere, or so long ago that its record has expired.
         return Ok(receipt(&order, charge_no));
     }
-    let charge = shop.gateway.charge(charge_for(&order, &request)).await?;
+    let charge = shop.gateway.charge(charge_for(&order, &request)?).await?;
     mark_paid(&shop, &order, charge).await
 }
 
 /// What an error says about the card.
 fn meaning(error: &PayError) -> OnError {
     match error {
-        PayError::NoSuchOrder | PayError::Refunded => OnError::Release,
+        PayError::NoSuchOrder | PayError::Refunded | PayError::Unguarded => OnError::Release,
         PayError::Charge(ChargeError::Declined | ChargeError::Voided) => OnError::Fail,
         PayError::Charge(ChargeError::TimedOut | ChargeError::Ledger(_))
         | PayError::PaidTwice
@@ -114,9 +117,18 @@ async fn ask_provider<DB: Dialect>(
     request: &PayRequest,
 ) -> Result<Recovered<Receipt>, PayError> {
     let order = find(shop, request).await?;
-    match shop.gateway.void_before(&order.order_no, fence()).await? {
-        Some(charge) => Ok(Recovered::Done(mark_paid(shop, &order, charge).await?)),
-        None => Ok(Recovered::NotDone),
+    let charge = shop.gateway.void_before(&order.order_no, fence()?).await?;
+    match (order.charge_no, charge) {
+        // Also where it was another charge: that there are two is for somebody to mend, and no reason
+        // to doubt the order for days.
+        (Some(paid), charge) => {
+            if let Some(charge) = charge.filter(|charge| charge.charge_no != paid) {
+                say_paid_twice(&order, charge);
+            }
+            Ok(Recovered::Done(receipt(&order, paid)))
+        }
+        (None, Some(charge)) => Ok(Recovered::Done(mark_paid(shop, &order, charge).await?)),
+        (None, None) => Ok(Recovered::NotDone),
     }
 }
 
@@ -135,29 +147,36 @@ async fn mark_paid<DB: Dialect>(
     match orders::pay(&mut tx, order_no, charge.charge_no, version).await? {
         Answer::Applied { .. } | Answer::AlreadyThere { .. } => tx.commit().await?,
         _ => {
-            tracing::error!(
-                order_no,
-                charge.charge_no,
-                "charged for an order that is paid"
-            );
+            say_paid_twice(order, charge);
             return Err(PayError::PaidTwice);
         }
     }
     Ok(receipt(order, charge.charge_no))
 }
 
-fn charge_for(order: &Order, request: &PayRequest) -> ChargeRequest {
-    ChargeRequest {
+fn say_paid_twice(order: &Order, charge: Charge) {
+    let order_no = &order.order_no;
+    tracing::error!(
+        order_no,
+        charge.charge_no,
+        "charged for an order that is paid"
+    );
+}
+
+fn charge_for(order: &Order, request: &PayRequest) -> Result<ChargeRequest, PayError> {
+    Ok(ChargeRequest {
         order_no: order.order_no.clone(),
         amount_cents: order.amount_cents,
         card: request.card,
-        fence: fence(),
-    }
+        fence: fence()?,
+    })
 }
 
 /// The provider tells a request that was voided from the one after it by this number.
-fn fence() -> u64 {
-    Attempt::current().map_or(0, |attempt| attempt.fence().as_u64())
+fn fence() -> Result<u64, PayError> {
+    // Not 0 where there is none: a void before 0 ends nothing, and "no" would not stay true.
+    let attempt = Attempt::current().ok_or(PayError::Unguarded)?;
+    Ok(attempt.fence().as_u64())
 }
 
 fn receipt(order: &Order, charge_no: i64) -> Receipt {
@@ -183,8 +202,62 @@ impl From<PayError> for Refusal {
                 return Self::internal(error);
             }
             PayError::Change(error) => return Self::internal(error),
+            PayError::Unguarded => return Self::internal(&error),
             PayError::Guard(error) => return error.clone().into(),
         };
         Self::new(status, code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use idem_core::{Idempotency, Key, Policy};
+    use sqlx::Sqlite;
+
+    use super::*;
+    use crate::database;
+    use crate::orders::Draft;
+
+    #[tokio::test]
+    async fn an_order_that_another_charge_has_paid_leaves_no_payment_in_doubt() -> anyhow::Result<()>
+    {
+        let folder = tempfile::tempdir()?;
+        let pool = database::sqlite(&folder.path().join("orders.sqlite")).await?;
+        let ledger = database::ledger(&folder.path().join("ledger.sqlite")).await?;
+        let shop = Shop::new(pool, ledger);
+        let draft = Draft {
+            request_id: "r-1".into(),
+            item: "tea".into(),
+            quantity: 1,
+            amount_cents: 420,
+        };
+        let order = orders::insert_or_get(&shop.pool, &draft).await?;
+        let idem = Idempotency::memory();
+        // An attempt charges and dies before it has written it down.
+        let (engine, key) = (idem.clone(), Key::new("order:pay", &order.order_no)?);
+        let died = tokio::spawn(async move {
+            let body = async || -> Result<(), idem_core::Error> {
+                panic!("a panic that the test asked for")
+            };
+            engine.run(key, Policy::new(), body).await
+        });
+        assert!(died.await.is_err());
+        shop.gateway.charge_there(&order.order_no, 420).await?;
+        // Then the provider tells of another charge.
+        let second = shop.gateway.charge_there(&order.order_no, 420).await?;
+        let mut tx = Sqlite::begin(&shop.pool).await?;
+        let answer = orders::pay(&mut tx, &order.order_no, second.charge_no, None).await?;
+        assert!(matches!(answer, Answer::Applied { .. }));
+        tx.commit().await?;
+
+        let request = PayRequest {
+            order_no: order.order_no.clone(),
+            card: Card::Good,
+        };
+        for _ in 0..2 {
+            let paid = idem.scope(pay(shop.clone(), request.clone())).await?;
+            assert_eq!(paid, receipt(&order, second.charge_no));
+        }
+        Ok(())
     }
 }
