@@ -24,6 +24,13 @@ where
     }
 }
 
+/// Whether every database here can keep it as an id or a name: at most 100 bytes, and no control
+/// characters, since `PostgreSQL` has no NUL.
+#[must_use]
+pub fn fits(text: &str) -> bool {
+    text.len() <= 100 && !text.contains(char::is_control)
+}
+
 impl From<JsonRejection> for Refusal {
     fn from(rejection: JsonRejection) -> Self {
         Self::new(rejection.status(), "bad_input", rejection.body_text())

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::answer::{Refusal, answer};
 use crate::database::Dialect;
-use crate::input::Input;
+use crate::input::{Input, fits};
 use crate::scenes::flash_sale::{BuyRequest, buy, buy_in_turn};
 use crate::shop::Shop;
 use crate::stock::{self, Sale};
@@ -58,12 +58,24 @@ struct Click {
 }
 
 impl Click {
-    fn on(self, sale_no: String) -> BuyRequest {
-        BuyRequest {
+    fn on(self, sale_no: String) -> Result<BuyRequest, Refusal> {
+        if ![&sale_no, &self.request_id, &self.buyer]
+            .into_iter()
+            .all(|text| fits(text))
+        {
+            let rule =
+                "a sale, a request and a buyer have at most 100 bytes, and no control characters";
+            return Err(Refusal::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_purchase",
+                rule,
+            ));
+        }
+        Ok(BuyRequest {
             request_id: self.request_id,
             sale_no,
             buyer: self.buyer,
-        }
+        })
     }
 }
 
@@ -71,16 +83,16 @@ async fn take<DB: Dialect>(
     State(shop): State<Shop<DB>>,
     Path(sale_no): Path<String>,
     Input(click): Input<Click>,
-) -> Response {
-    let bought = observe(buy(shop, click.on(sale_no))).await;
-    answer(StatusCode::CREATED, bought)
+) -> Result<Response, Refusal> {
+    let bought = observe(buy(shop, click.on(sale_no)?)).await;
+    Ok(answer(StatusCode::CREATED, bought))
 }
 
 async fn take_in_turn<DB: Dialect>(
     State(shop): State<Shop<DB>>,
     Path(sale_no): Path<String>,
     Input(click): Input<Click>,
-) -> Response {
-    let bought = observe(buy_in_turn(shop, click.on(sale_no))).await;
-    answer(StatusCode::CREATED, bought)
+) -> Result<Response, Refusal> {
+    let bought = observe(buy_in_turn(shop, click.on(sale_no)?)).await;
+    Ok(answer(StatusCode::CREATED, bought))
 }

@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Refusal;
 use crate::database::Dialect;
+use crate::input::fits;
 use crate::orders::{self, Draft, Order, StoreError};
 use crate::shop::Shop;
-
-/// What the databases have room for, with some to spare.
-const LONGEST_ID: usize = 100;
 
 /// What a client sends. `request_id` is made by the client, once for each order it means.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -89,7 +87,7 @@ fn price(request: NewOrder) -> Result<Draft, CreateError> {
         "pot" => 3900,
         _ => return Err(CreateError::Invalid),
     };
-    let has_id = (1..=LONGEST_ID).contains(&request.request_id.len());
+    let has_id = !request.request_id.is_empty() && fits(&request.request_id);
     if !(1..=99).contains(&request.quantity) || !has_id {
         return Err(CreateError::Invalid);
     }

@@ -41,7 +41,7 @@ pub enum SaleError {
     /// The request id belongs to another purchase.
     #[error("this request id was used for another purchase")]
     AnotherPurchase,
-    /// The lock was lost meanwhile, and its next holder has been here.
+    /// The lock was lost meanwhile, and its next holder has been here; or there is none.
     #[error("somebody else was quicker")]
     Overtaken,
     /// The database failed.
@@ -120,7 +120,9 @@ pub async fn buy_in_turn<DB: Dialect>(
         return Ok(ticket);
     }
     let mut tx = DB::begin(&shop.pool).await?;
-    let fence = Lock::current().map_or(0, |lock| lock.fence().as_i64());
+    // Not 0 where there is none: that would be the fence of everybody.
+    let lock = Lock::current().ok_or(SaleError::Overtaken)?;
+    let fence = lock.fence().as_i64();
     let left = stock::left(&mut tx, &request.sale_no, fence).await?;
     let left = left.ok_or(SaleError::Overtaken)?;
     if left < 1 {

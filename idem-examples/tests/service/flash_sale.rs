@@ -149,3 +149,23 @@ fn a_sale_is_opened_once() -> Result<()> {
     assert_eq!(nameless.body["code"], "invalid_sale");
     Ok(())
 }
+
+/// The databases differ in what they keep; what one of them would refuse, the service does.
+#[test]
+fn a_name_that_a_database_can_not_keep_is_refused_and_buys_nothing() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    open(&client, "sale")?;
+    let long = "x".repeat(101);
+    for (request_id, buyer) in [(&*long, "b"), ("r-1", &*long), ("r\0", "b"), ("r-1", "b\0")] {
+        let click = json!({ "request_id": request_id, "buyer": buyer });
+        for way in ["buy", "buy-in-turn"] {
+            let answer = client.post(&format!("/sales/sale/{way}"), &click)?;
+            let refused = (400, &"invalid_purchase".into());
+            assert_eq!((answer.status, &answer.body["code"]), refused, "{click}");
+        }
+    }
+    let order = json!({ "request_id": "r\0", "item": "tea", "quantity": 1 });
+    assert_eq!(client.post("/orders", &order)?.status, 400);
+    assert_sold(&client, "sale", 0)
+}
