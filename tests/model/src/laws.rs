@@ -55,6 +55,9 @@ impl Law {
 
 impl World {
     pub(crate) fn judge(&mut self, plan: &Plan) {
+        let granted = self.attempts.iter().filter_map(|one| one.truth.granted);
+        plan.seen
+            .takeovers(granted.filter(|one| one.takeover).count());
         self.learns_of_a_success(plan);
         if self.has_dropped_a_success() {
             self.breaks(Law::Two);

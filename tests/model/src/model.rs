@@ -55,7 +55,11 @@ impl Model for Plan {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        vec![World::new(self)]
+        let begun = self.beginning.iter();
+        let world = begun.fold(World::new(self), |world, action| {
+            self.happens(world, action)
+        });
+        vec![world]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -79,8 +83,29 @@ impl Model for Plan {
     }
 
     fn next_state(&self, world: &World, action: Action) -> Option<World> {
-        let mut world = world.clone();
-        match action {
+        Some(self.happens(world.clone(), &action))
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        macro_rules! stands {
+            ($($law:ident)*) => {
+                vec![
+                    $(Property::always(Law::$law.name(), |_, world: &World| {
+                        world.ledger.broken != Some(Law::$law)
+                    }),)*
+                    Property::always(Law::Answered.name(), |plan: &Self, world: &World| {
+                        world.answers_whoever_waits(plan)
+                    }),
+                ]
+            };
+        }
+        stands!(One Two Three Four Five Six Nine Ten Refusal)
+    }
+}
+
+impl Plan {
+    fn happens(&self, mut world: World, action: &Action) -> World {
+        match *action {
             Action::Tick => world.passes_a_second(self),
             Action::Loses => world.loses_everything(self),
             Action::Begins(i) => world.begins(self, i),
@@ -103,23 +128,7 @@ impl Model for Plan {
             Action::RefusalArrives(n) => world.refusal_arrives(self, n),
         }
         world.judge(self);
-        Some(world)
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        macro_rules! stands {
-            ($($law:ident)*) => {
-                vec![
-                    $(Property::always(Law::$law.name(), |_, world: &World| {
-                        world.ledger.broken != Some(Law::$law)
-                    }),)*
-                    Property::always(Law::Answered.name(), |plan: &Self, world: &World| {
-                        world.answers_whoever_waits(plan)
-                    }),
-                ]
-            };
-        }
-        stands!(One Two Three Four Five Six Nine Ten Refusal)
+        world
     }
 }
 

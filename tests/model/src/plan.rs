@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use idem_core::record::{OnAbandoned, StoreTime, Terms};
 
+use crate::model::Action;
 use crate::mutant::Mutant;
 use crate::seen::{NOWHERE, Seen};
 
@@ -44,6 +45,8 @@ pub struct Plan {
     pub doubt: Duration,
     /// How many seconds pass.
     pub horizon: u32,
+    /// What has happened already.
+    pub beginning: &'static [Action],
     /// What is broken on purpose.
     pub mutant: Mutant,
     /// Which answers came.
@@ -80,6 +83,7 @@ impl Plan {
         expire: Duration::from_mins(10),
         doubt: Duration::from_mins(10),
         horizon: 3,
+        beginning: &[],
         mutant: Mutant::None,
         seen: &NOWHERE,
     };

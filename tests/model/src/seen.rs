@@ -1,12 +1,15 @@
 //! Which answers a run came across: a model in which an answer never comes proves nothing about it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use idem_core::record::{ClaimReply, OperatorReply, RefuseReply, RenewReply, Reply, SettleReply};
 
 /// The answers that came, of all runs that share it.
 #[derive(Debug)]
-pub struct Seen(AtomicU32);
+pub struct Seen {
+    answers: AtomicU32,
+    taken_over_twice: AtomicU64,
+}
 
 pub(crate) static NOWHERE: Seen = Seen::new();
 
@@ -65,21 +68,36 @@ impl Seen {
     /// None yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
+        Self {
+            answers: AtomicU32::new(0),
+            taken_over_twice: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn note(&self, reply: &Reply) {
         let Some(row) = row(reply) else { return };
         let bit = 1 << row as u32;
-        if self.0.load(Ordering::Relaxed) & bit == 0 {
-            self.0.fetch_or(bit, Ordering::Relaxed);
+        if self.answers.load(Ordering::Relaxed) & bit == 0 {
+            self.answers.fetch_or(bit, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn takeovers(&self, in_one_world: usize) {
+        if in_one_world > 1 {
+            self.taken_over_twice.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many steps led to a world in which two attempts had each taken over.
+    #[must_use]
+    pub fn taken_over_twice(&self) -> u64 {
+        self.taken_over_twice.load(Ordering::Relaxed)
     }
 
     /// The names of those that never came.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        let seen = self.0.load(Ordering::Relaxed);
+        let seen = self.answers.load(Ordering::Relaxed);
         let names = NAMES.iter().enumerate();
         let missing = names.filter(|(bit, _)| seen & (1 << bit) == 0);
         missing.map(|(_, name)| *name).collect()

@@ -6,7 +6,7 @@ use idem_model::{Law, Mutant, Plan};
 use stateright::HasDiscoveries;
 
 use crate::explore;
-use crate::real::short_lived;
+use crate::real::{STEPS, copied, short_lived, taken_over};
 
 /// One send of each operation, which may be copied.
 const fn of(attempts: usize, base: Plan) -> Plan {
@@ -21,9 +21,13 @@ const fn of(attempts: usize, base: Plan) -> Plan {
 
 /// `law` falls; its counterexample is told.
 fn falls(mutant: Mutant, law: Law, plan: Plan) {
+    falls_within(None, mutant, law, plan);
+}
+
+fn falls_within(steps: Option<usize>, mutant: Mutant, law: Law, plan: Plan) {
     let plan = Plan { mutant, ..plan };
     let finish_when = HasDiscoveries::AnyOf(BTreeSet::from([law.name()]));
-    let (fallen, worlds) = explore(plan, 1, None, finish_when);
+    let (fallen, worlds) = explore(plan, 1, steps, finish_when);
     let found = fallen.iter().find(|(name, _)| *name == law.name());
     assert!(
         found.is_some(),
@@ -68,4 +72,17 @@ falls! {
     a_supersession_that_says_settled: SupersededIsSettled breaks Three in Plan { copies: false, ..of(2, Plan::RERUN) };
     a_refusal_given_in_doubt: RefusedInDoubt breaks Refusal in Plan { refusals: 1, ..of(1, Plan::HOLD) };
     the_protocol_of_the_textbooks: Textbook breaks Five in Plan { horizon: 3, copies: false, ..of(2, Plan::HOLD) };
+}
+
+/// In the very plans that the real verbs are held to in an ordinary check.
+#[test]
+fn what_is_broken_about_a_doubt_falls_within_the_bounds_of_an_ordinary_check() {
+    let (recover, steps) = (Plan::RECOVER, Some(STEPS));
+    falls(Mutant::RecoverBeforeTheClaim, Law::Five, copied(recover));
+    falls_within(
+        steps,
+        Mutant::GiveUpDropsTheDoubt,
+        Law::Five,
+        taken_over(recover),
+    );
 }
