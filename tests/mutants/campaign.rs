@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 
 use idem_tests::long::{self, is_long};
 
-use crate::equivalents::reason;
-use crate::kill::Attack;
-use crate::mutant::Mutant;
-use crate::stores::{Trial, try_out};
-use crate::wire::Protocol;
+use crate::known::{Why, reason};
+use crate::mutant::{Edit, Mutant};
+use crate::stores::Trial;
 
 /// More would wait for each other's processor time.
 const AT_ONCE: usize = 3;
@@ -27,9 +25,8 @@ struct Verdict {
 
 /// Tries out all of `mutants`; fails if one survives that is not known to do no harm, or if one is
 /// killed that is.
-pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operations: usize) {
+pub(crate) fn run(name: &str, mutants: Vec<Mutant>, try_out: impl Fn(&Edit) -> Trial + Sync) {
     let begin = Instant::now();
-    let attack = Attack::new(operations);
     let waiting = Mutex::new(mutants.into_iter().enumerate());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -42,7 +39,7 @@ pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operatio
                         .next();
                     let Some((number, mutant)) = next else { break };
                     let begin = Instant::now();
-                    let trial = try_out(protocol, Some(mutant.edit.clone()), &attack);
+                    let trial = try_out(&mutant.edit);
                     let verdict = judge(mutant, &trial);
                     let time = begin.elapsed();
                     println!("{name}: {} {} ({time:.1?})", verdict.mutant, verdict.said);
@@ -70,11 +67,21 @@ pub(crate) fn run(name: &str, protocol: Protocol, mutants: Vec<Mutant>, operatio
 
 fn judge(mutant: Mutant, trial: &Trial) -> Verdict {
     let (said, is_expected) = match (&trial.killer, reason(&mutant)) {
+        _ if trial.rewritten == 0 => ("NEVER SENT".to_owned(), false),
         (Some(killer), None) => (format!("killed by {killer}"), true),
-        (Some(killer), Some(_)) => (format!("LISTED as harmless, killed by {killer}"), false),
-        (None, Some(reason)) => (format!("harmless: {reason}"), true),
-        (None, None) if trial.rewritten == 0 => ("NEVER SENT".to_owned(), false),
-        (None, None) => ("SURVIVED".to_owned(), false),
+        (Some(killer), Some((Why::Equivalent, _))) => {
+            (format!("LISTED as equivalent, killed by {killer}"), false)
+        }
+        // Which would take luck.
+        (Some(killer), Some((Why::Survivor, _))) => {
+            (format!("killed by {killer}, listed as a survivor"), true)
+        }
+        (None, Some((Why::Equivalent, reason))) => (format!("equivalent: {reason}"), true),
+        (None, Some((Why::Survivor, reason))) => (format!("survives: {reason}"), true),
+        (None, None) => match &trial.once {
+            Some(once) => (format!("SURVIVED, but for {once}, once"), false),
+            None => ("SURVIVED".to_owned(), false),
+        },
     };
     Verdict {
         mutant,
@@ -95,13 +102,15 @@ fn report(name: &str, verdicts: &[Verdict], time: Duration) {
     long::report(
         "mutants",
         format_args!(
-            "{name}: {} mutants: {} killed by a random history, {} by a scene, {} by a law; \
-             {} harmless as listed; {} unexpected; in {time:.0?}",
+            "{name}: {} mutants: {} killed by a random history, {} by a scene, {} by a law, {} by a test; \
+             {} equivalent and {} that survive, as listed; {} unexpected; in {time:.0?}",
             verdicts.len(),
             count("killed by a random history"),
             count("killed by the scene"),
             count("killed by the law"),
-            count("harmless"),
+            count("killed by the test"),
+            count("equivalent"),
+            count("survives"),
             unexpected.clone().count(),
         ),
     );

@@ -13,18 +13,24 @@ use tokio::runtime::Runtime;
 pub(crate) enum Killer {
     /// A random history differed from `step`.
     History,
+    /// A random history had no answer, or no end.
+    Silence,
     /// The law of this name fell.
     Law(&'static str),
     /// What only this kind of store has to stand.
     Scene(&'static str),
+    /// The test of this name in another suite.
+    Test(String),
 }
 
 impl fmt::Display for Killer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::History => f.write_str("a random history"),
+            Self::Silence => f.write_str("a random history that came to no answer"),
             Self::Law(name) => write!(f, "the law {name}"),
             Self::Scene(name) => write!(f, "the scene {name}"),
+            Self::Test(name) => write!(f, "the test {name}"),
         }
     }
 }
@@ -42,6 +48,8 @@ idem_core::__idem_laws! { [names_of_laws] () }
 pub(crate) struct Attack {
     operations: usize,
     order: Mutex<Vec<&'static str>>,
+    /// Nothing else is done.
+    only: Option<Killer>,
 }
 
 /// Most of a law's time is waiting.
@@ -52,28 +60,60 @@ impl Attack {
         Self {
             operations,
             order: Mutex::new(LAWS.to_vec()),
+            only: None,
+        }
+    }
+
+    /// The same that has found a mutant, once more: a time-out, or a law that waits, can fall on a
+    /// busy machine whatever the mutant does.
+    pub(crate) fn again(&self, killer: &Killer) -> Self {
+        Self {
+            only: Some(killer.clone()),
+            ..Self::new(self.operations)
         }
     }
 
     /// Runs a random history, as long as finds most.
     pub(crate) fn by_short_history<H: Harness>(&self, harness: &Arc<H>) -> Option<Killer> {
-        falls(|| history(harness, self.operations / 10)).then_some(Killer::History)
+        self.by_history_of(self.operations / 10, harness)
     }
 
     /// Runs a random history.
     pub(crate) fn by_history<H: Harness>(&self, harness: &Arc<H>) -> Option<Killer> {
-        falls(|| history(harness, self.operations)).then_some(Killer::History)
+        self.by_history_of(self.operations, harness)
+    }
+
+    fn by_history_of<H: Harness>(&self, operations: usize, harness: &Arc<H>) -> Option<Killer> {
+        let is_wanted = |only: &Killer| matches!(only, Killer::History | Killer::Silence);
+        if !self.only.as_ref().is_none_or(is_wanted) {
+            return None;
+        }
+        let said = fall(|| history(harness, operations))?;
+        let differs = said.contains("differs from the specification");
+        Some(if differs {
+            Killer::History
+        } else {
+            Killer::Silence
+        })
     }
 
     /// Runs the laws until one falls.
     pub(crate) fn by_laws<H: Harness>(&self, harness: &Arc<H>) -> Option<Killer> {
-        let laws = self.order().clone();
+        let mut laws = self.order().clone();
+        match self.only {
+            Some(Killer::Law(law)) => laws.retain(|one| *one == law),
+            Some(_) => return None,
+            None => {}
+        }
         let fallen = laws.chunks(LAWS_AT_ONCE).find_map(|some| {
             thread::scope(|scope| {
                 let run = |law: &'static str| (law, scope.spawn(move || run_law(law, &**harness)));
                 let running: Vec<_> = some.iter().copied().map(run).collect();
-                let mut ended = running.into_iter().map(|(law, run)| (law, run.join()));
-                ended.find_map(|(law, end)| end.is_err().then_some(law))
+                // All of them, or the scope panics for those that were not asked.
+                let ended = running.into_iter().map(|(law, run)| (law, run.join()));
+                let ended: Vec<_> = ended.collect();
+                let mut fallen = ended.iter().filter(|(_, end)| end.is_err());
+                fallen.next().map(|(law, _)| *law)
             })
         })?;
         let mut order = self.order();
@@ -83,13 +123,16 @@ impl Attack {
     }
 
     /// Runs a scene on a runtime of its own.
-    #[expect(clippy::unused_self, reason = "it reads like its siblings")]
     pub(crate) fn by_scene(
         &self,
         name: &'static str,
         run: impl AsyncFnOnce() + Send,
     ) -> Option<Killer> {
-        falls(|| in_time(run())).then_some(Killer::Scene(name))
+        let killer = Killer::Scene(name);
+        if self.only.as_ref().is_some_and(|only| *only != killer) {
+            return None;
+        }
+        fall(|| in_time(run())).map(|_| killer)
     }
 
     fn order(&self) -> MutexGuard<'_, Vec<&'static str>> {
@@ -116,7 +159,13 @@ fn in_time(run: impl Future<Output = ()>) {
     ended.expect("it does not end");
 }
 
-/// Whether it panics.
-fn falls(run: impl FnOnce() + Send) -> bool {
-    thread::scope(|scope| scope.spawn(run).join()).is_err()
+/// What it says if it panics.
+fn fall(run: impl FnOnce() + Send) -> Option<String> {
+    let end = thread::scope(|scope| scope.spawn(run).join());
+    end.err().map(|said| match said.downcast::<String>() {
+        Ok(said) => *said,
+        Err(said) => said
+            .downcast_ref::<&str>()
+            .map_or_else(String::new, ToString::to_string),
+    })
 }

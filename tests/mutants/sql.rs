@@ -51,6 +51,33 @@ const MYSQL: [Source; 3] = [
     },
 ];
 
+/// Of records in the transaction of their caller.
+const WITHIN_POSTGRES: [Source; 2] = [
+    Source {
+        name: "within/postgres.rs",
+        text: source!("within/postgres.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "postgres_1_enter.sql",
+        text: source!("migrations/postgres_1_enter.sql"),
+        is_rust: false,
+    },
+];
+
+const WITHIN_MYSQL: [Source; 1] = [Source {
+    name: "within/mysql.rs",
+    text: source!("within/mysql.rs"),
+    is_rust: true,
+}];
+
+/// Of a transition. They are written for `?`: PostgreSQL is sent numbers instead.
+const STATES: [Source; 1] = [Source {
+    name: "states/statements.rs",
+    text: include_str!("../../idem-core/src/states/statements.rs"),
+    is_rust: true,
+}];
+
 /// What neither laws nor scenes speak of: the report on the set-up, what an error means, and
 /// whether tables are there. `tests/sql` is about these.
 const NOT_HERE: [&str; 6] = [
@@ -62,7 +89,7 @@ const NOT_HERE: [&str; 6] = [
     "mod tests",
 ];
 
-const SWAPS: [(&str, &str, &str); 26] = [
+const SWAPS: [(&str, &str, &str); 30] = [
     ("bound", " < ", " <= "),
     ("bound", " <= ", " < "),
     ("bound", " > ", " >= "),
@@ -70,6 +97,7 @@ const SWAPS: [(&str, &str, &str); 26] = [
     ("junction", " AND ", " OR "),
     ("unlocked", " FOR UPDATE", ""),
     ("unlocked", "SELECT pg_advisory_xact_lock(", "SELECT ("),
+    ("unlocked", "pg_try_advisory_xact_lock(lock)", "true"),
     ("waiting", " SKIP LOCKED", ""),
     ("conflict", " ON CONFLICT DO NOTHING", ""),
     ("conflict", "status = status", "status = status + 1"),
@@ -95,6 +123,9 @@ const SWAPS: [(&str, &str, &str); 26] = [
     ("clock", "MICROSECOND", "SECOND"),
     ("isolation", "READ COMMITTED", "REPEATABLE READ"),
     ("isolation", "READ COMMITTED", "SERIALIZABLE"),
+    ("end", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT"),
+    ("end", "ROLLBACK TO SAVEPOINT", "RELEASE SAVEPOINT"),
+    ("read-only", "READ ONLY", "READ WRITE"),
     ("end", "COMMIT", "ROLLBACK"),
     ("end", "ROLLBACK", "COMMIT"),
     (
@@ -115,6 +146,21 @@ pub(crate) fn mutants(protocol: Protocol) -> Vec<Mutant> {
         Protocol::MySql => &MYSQL,
     };
     sources.iter().flat_map(of_source).collect()
+}
+
+/// What is sent in the transaction of a caller.
+pub(crate) fn within(protocol: Protocol) -> Vec<Mutant> {
+    let sources: &[Source] = match protocol {
+        Protocol::Redis => &[],
+        Protocol::Postgres => &WITHIN_POSTGRES,
+        Protocol::MySql => &WITHIN_MYSQL,
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+/// What a transition sends.
+pub(crate) fn of_states() -> Vec<Mutant> {
+    STATES.iter().flat_map(of_source).collect()
 }
 
 fn of_source(source: &Source) -> Vec<Mutant> {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use idem_core::sql::{Database, InsertError, Insertion, insert_or_get};
 use idem_core::states::{Answer, Transition, TransitionError};
+use idem_tests::elsewhere::server;
 use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
@@ -283,7 +284,7 @@ fn name() -> String {
 
 async fn postgres(level: Level) -> Pool<Postgres> {
     static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
-    let options = PgConnectOptions::from_str(&SERVER.url()).unwrap();
+    let options = PgConnectOptions::from_str(&server(|| SERVER.url())).unwrap();
     let admin = PgPoolOptions::new().max_connections(1);
     let admin = admin.connect_with(options.clone()).await.unwrap();
     let name = name();
@@ -298,7 +299,7 @@ async fn postgres(level: Level) -> Pool<Postgres> {
 
 async fn mariadb(level: Level) -> Pool<MySql> {
     static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
-    let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+    let options = MySqlConnectOptions::from_str(&server(|| SERVER.url())).unwrap();
     let admin = MySqlPoolOptions::new().max_connections(1);
     let admin = admin.connect_with(options.clone()).await.unwrap();
     let name = name();

@@ -17,6 +17,7 @@ pub mod changed;
 pub mod cluster;
 pub mod database;
 pub mod differential;
+pub mod elsewhere;
 pub mod faulty;
 pub mod history;
 pub mod long;

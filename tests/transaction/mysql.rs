@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use idem_core::store::MySqlStore;
 use idem_core::{Error, Idempotency};
+use idem_tests::elsewhere;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, MySql, MySqlConnection, MySqlPool, Transaction};
@@ -17,14 +18,14 @@ mod timed_out;
 
 static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
 
-async fn pool(server: &MariaDbServer, database: &str) -> MySqlPool {
-    let options = MySqlConnectOptions::from_str(&server.url()).unwrap();
+async fn pool(server: &str, database: &str) -> MySqlPool {
+    let options = MySqlConnectOptions::from_str(server).unwrap();
     let pool = MySqlPoolOptions::new().max_connections(8);
     pool.connect_with(options.database(database)).await.unwrap()
 }
 
 /// A database of its own on `server`.
-async fn place(server: &MariaDbServer) -> Place<MySql> {
+async fn place(server: &str) -> Place<MySql> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
     let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
@@ -42,7 +43,7 @@ impl Base for MySql {
     const ALWAYS_WAITS: bool = true;
 
     async fn place() -> Place<Self> {
-        place(&SERVER).await
+        place(&elsewhere::server(|| SERVER.url())).await
     }
 
     async fn begin(pool: &MySqlPool) -> Transaction<'static, Self> {
@@ -90,6 +91,7 @@ crate::scenes! { MySql:
         an_error_that_is_final_is_replayed_without_its_effect,
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
+        a_record_that_is_replaced_leaves_others_as_they_are,
         a_body_may_take_longer_than_its_record_lives,
         a_body_whose_last_act_is_another_call_keeps_both,
         of_many_calls_in_one_transaction_each_keeps_its_own,

@@ -109,6 +109,27 @@ pub(crate) async fn a_record_ends_when_its_time_is_over<D: Base>() {
     }
 }
 
+pub(crate) async fn a_record_that_is_replaced_leaves_others_as_they_are<D: Base>() {
+    let place = D::place().await;
+    let mut tx = place.begin().await;
+    let first = pay(&place, &mut tx, 1, Then::End).await.unwrap();
+    tx.commit().await.unwrap();
+    let policy = Policy::new().expire(Duration::from_millis(1));
+    for _ in 0..2 {
+        let mut tx = place.begin().await;
+        let key = Key::new("brief", "1").unwrap();
+        let body = async |_: &mut Transaction<'_, D>| anyhow::Ok(());
+        let result = place.idem.run_in(&mut tx, key, policy, body).await;
+        result.unwrap();
+        tx.commit().await.unwrap();
+        // By the clock that it counts from, which is this machine's everywhere.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut tx = place.begin().await;
+    let again = pay(&place, &mut tx, 1, Then::End).await.unwrap();
+    assert_eq!(again, first);
+}
+
 pub(crate) async fn a_body_may_take_longer_than_its_record_lives<D: Base>() {
     let place = D::place().await;
     let policy = Policy::new().expire(Duration::from_millis(1));

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use idem_core::sql::insert_or_get;
 use idem_core::store::PostgresStore;
 use idem_core::{Idempotency, Key, Policy};
+use idem_tests::elsewhere::server;
 use idem_tests::postgres::PostgresServer;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
@@ -23,7 +24,7 @@ mod purged;
 static SERVER: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
 
 async fn pool(database: &str) -> PgPool {
-    let options = PgConnectOptions::from_str(&SERVER.url()).unwrap();
+    let options = PgConnectOptions::from_str(&server(|| SERVER.url())).unwrap();
     let pool = PgPoolOptions::new().max_connections(8);
     pool.connect_with(options.database(database)).await.unwrap()
 }
@@ -88,6 +89,7 @@ crate::scenes! { Postgres:
         an_error_that_is_final_is_replayed_without_its_effect,
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
+        a_record_that_is_replaced_leaves_others_as_they_are,
         a_body_may_take_longer_than_its_record_lives,
         a_body_whose_last_act_is_another_call_keeps_both,
         of_many_calls_in_one_transaction_each_keeps_its_own,

@@ -71,6 +71,7 @@ crate::scenes! { Sqlite:
         an_error_that_is_final_is_replayed_without_its_effect,
         the_form_for_programs_does_the_same,
         a_record_ends_when_its_time_is_over,
+        a_record_that_is_replaced_leaves_others_as_they_are,
         a_body_may_take_longer_than_its_record_lives,
         a_body_whose_last_act_is_another_call_keeps_both,
         of_many_calls_in_one_transaction_each_keeps_its_own,

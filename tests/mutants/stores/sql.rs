@@ -44,6 +44,7 @@ pub(super) fn try_out<D: Mutable>(edit: Option<Edit>, attack: &Attack) -> Trial 
         .or_else(|| attack.by_laws(&database));
     Trial {
         killer,
+        once: None,
         rewritten: relay.rewritten(),
     }
 }

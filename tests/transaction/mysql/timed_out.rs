@@ -28,7 +28,7 @@ async fn go_on(mut tx: Transaction<'_, MySql>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_duplicate_had_done_before_its_wait_is_gone_and_nothing_is_written_after_it() {
-    let place = place(&SERVER).await;
+    let place = place(&SERVER.url()).await;
     let mut first = place.begin().await;
     pay(&place, &mut first, 1, Then::End).await.unwrap();
     pay_or_wait_briefly(&place, &mut first, 1, Then::End)
@@ -61,7 +61,7 @@ async fn what_a_duplicate_had_done_before_its_wait_is_gone_and_nothing_is_writte
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_body_that_goes_on_after_its_wait_is_told_and_has_no_record() {
-    let place = place(&SERVER).await;
+    let place = place(&SERVER.url()).await;
     let mut other = place.begin().await;
     pay(&place, &mut other, 1, Then::End).await.unwrap();
 

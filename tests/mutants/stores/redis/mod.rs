@@ -1,5 +1,6 @@
 //! Scripts: a server for each mutant, which starts in a few milliseconds and knows no script.
 
+mod any_record;
 #[allow(dead_code, reason = "shared with the suite of this store")]
 #[path = "../../../redis/attempt.rs"]
 mod attempt;
@@ -67,6 +68,7 @@ pub(super) fn try_out(edit: Option<Edit>, attack: &Attack) -> Trial {
         .or_else(|| attack.by_laws(&harness));
     Trial {
         killer,
+        once: None,
         rewritten: harness.relay.rewritten(),
     }
 }
@@ -93,12 +95,18 @@ fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
             super::the_time_is_the_machines(&harness.fresh_store().await).await;
         })
     };
+    let any_record = || {
+        attack.by_scene("every_verb_on_any_record", async || {
+            let store = harness.fresh_store().await;
+            any_record::every_verb_on_any_record(&store, &harness.server).await;
+        })
+    };
     let expiry = || {
         attack.by_scene("redis_6_2_tells_an_end", async || {
             expiry::is_told_exactly(harness.relay.address());
         })
     };
-    killer.or_else(time).or_else(expiry)
+    killer.or_else(time).or_else(expiry).or_else(any_record)
 }
 
 #[test]

@@ -45,6 +45,7 @@ pub(super) async fn a_value_of_another_type(store: &RedisStore, server: &RedisSe
     let now = store.now().await.unwrap();
     let answer = store.claim(&key, &claim(1, now)).await.unwrap();
     assert_eq!(answer.reply, ClaimReply::Damaged);
+    assert_eq!(store.peek(&key).await.unwrap().reply, Slot::Damaged);
 }
 
 /// A push that nobody waits for costs every settle.

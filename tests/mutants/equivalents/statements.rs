@@ -1,0 +1,85 @@
+//! Of the statements.
+
+use crate::known::Reason;
+
+/// By reason.
+pub(crate) const STATEMENTS: &[Reason] = &[
+    (
+        "of what was read, only what begins with the prefix is shown",
+        &[
+            (
+                "postgres.rs",
+                "($1, $2) AND (business_type, business_key) < ($3, $4)",
+                "($1, $2) AND (business_type, business_key) <= ($3, $4)",
+            ),
+            (
+                "statements.rs",
+                "? AND business_key < ? ORDER BY business_key LIMIT ?",
+                "? AND business_key <= ? ORDER BY business_key LIMIT ?",
+            ),
+            (
+                "statements.rs",
+                "FROM idempotent_record WHERE business_type > ? AND business_type < ?",
+                "FROM idempotent_record WHERE business_type > ? AND business_type <= ?",
+            ),
+        ],
+    ),
+    (
+        "the number of a lock may be any, and a longer wait is one",
+        &[
+            (
+                "postgres.rs",
+                "SELECT pg_advisory_xact_lock(1768187245)",
+                "SELECT pg_advisory_xact_lock(1768187246)",
+            ),
+            (
+                "statements.rs",
+                "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 600)",
+                "SELECT GET_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')), 601)",
+            ),
+        ],
+    ),
+    (
+        "nothing was written that could be kept",
+        &[("postgres.rs", "ROLLBACK", "COMMIT")],
+    ),
+    (
+        "a wider column holds what fits into the narrower one",
+        &[
+            (
+                "mysql_1.sql",
+                "request_id    VARBINARY(16) NOT NULL,",
+                "request_id    VARBINARY(17) NOT NULL,",
+            ),
+            (
+                "mysql_1.sql",
+                "record        VARBINARY(255) NOT NULL,",
+                "record        VARBINARY(256) NOT NULL,",
+            ),
+        ],
+    ),
+    (
+        "either fails for want of that savepoint",
+        &[(
+            "within/postgres.rs",
+            "RELEASE SAVEPOINT idem_transaction_was_given_up",
+            "ROLLBACK TO SAVEPOINT idem_transaction_was_given_up",
+        )],
+    ),
+    (
+        "of the rows that come, the first is read",
+        &[(
+            "states/statements.rs",
+            "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 1",
+            "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 2",
+        )],
+    ),
+    (
+        "rows are told apart by their hash",
+        &[(
+            "mysql_1.sql",
+            "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+            "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,",
+        )],
+    ),
+];

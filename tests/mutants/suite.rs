@@ -1,0 +1,142 @@
+//! Mutants of statements that a whole suite has to judge: it runs as a program of its own, against
+//! a server behind a relay.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use idem_tests::mariadb::MariaDbServer;
+use idem_tests::postgres::PostgresServer;
+
+use crate::kill::Killer;
+use crate::mutant::Edit;
+use crate::relay::Relay;
+use crate::stores::{Trial, twice};
+use crate::wire::Protocol;
+
+/// Tests of a program of this package.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Suite {
+    pub(crate) program: &'static str,
+    /// What the names of its tests begin with.
+    pub(crate) tests: &'static str,
+    /// Tests with servers of their own, which no relay stands before.
+    pub(crate) but: &'static str,
+    pub(crate) protocol: Protocol,
+}
+
+/// Far more than the suite takes, unless it waits for what never comes.
+const ENDLESS: Duration = Duration::from_mins(5);
+
+impl Suite {
+    /// Whether cargo has built it, which it does not for another suite.
+    pub(crate) fn is_built(&self) -> bool {
+        self.path().is_some()
+    }
+
+    /// What falls has to fall again, on another server.
+    pub(crate) fn try_out(&self, edit: &Edit) -> Trial {
+        twice(|only| match only {
+            Some(Killer::Test(name)) => self.try_once(Some(edit.clone()), Some(name)),
+            _ => self.try_once(Some(edit.clone()), None),
+        })
+    }
+
+    pub(crate) fn try_once(&self, edit: Option<Edit>, only: Option<&str>) -> Trial {
+        // What makes their folders is not made for several at once.
+        static START: Mutex<()> = Mutex::new(());
+        let turn = START.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.protocol == Protocol::MySql {
+            let server = MariaDbServer::start().unwrap();
+            drop(turn);
+            self.run(&server.url(), edit, only)
+        } else {
+            let server = PostgresServer::start().unwrap();
+            drop(turn);
+            self.run(&server.url(), edit, only)
+        }
+    }
+
+    fn run(&self, server: &str, edit: Option<Edit>, only: Option<&str>) -> Trial {
+        let address = address_in(server);
+        let relay = Relay::start(address, self.protocol, edit).unwrap();
+        let url = server.replace(&address.to_string(), &relay.address().to_string());
+        let program = self.path().expect("the suite was not built");
+        let mut command = Command::new(program);
+        match only {
+            Some(test) => command.args(["--exact", test]),
+            None => command.args([self.tests, "--skip", self.but, "--test-threads=4"]),
+        };
+        command.env("IDEM_SERVER", url).stderr(Stdio::null());
+        let mut suite = command.stdout(Stdio::piped()).spawn().unwrap();
+        let killer = killer(&mut suite);
+        suite.kill().unwrap();
+        suite.wait().unwrap();
+        Trial {
+            killer,
+            once: None,
+            rewritten: relay.rewritten(),
+        }
+    }
+
+    /// The newest of its name, beside this program.
+    fn path(&self) -> Option<PathBuf> {
+        let me = std::env::current_exe().ok()?;
+        let entries = fs::read_dir(me.parent()?).ok()?;
+        let is_it = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let hash = name
+                .strip_prefix(self.program)
+                .and_then(|rest| rest.strip_prefix('-'));
+            hash.is_some_and(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        paths
+            .filter(is_it)
+            .max_by_key(|path| path.metadata().and_then(|file| file.modified()).ok())
+    }
+}
+
+fn address_in(url: &str) -> SocketAddr {
+    let (_, rest) = url.split_once('@').unwrap();
+    let (address, _) = rest.split_once('/').unwrap();
+    address.parse().unwrap()
+}
+
+/// The first test that falls, or none when all have ended.
+fn killer(suite: &mut Child) -> Option<Killer> {
+    let said = BufReader::new(suite.stdout.take().unwrap());
+    let (send, lines) = mpsc::channel();
+    // Ends with the program.
+    thread::spawn(move || {
+        said.lines()
+            .map_while(Result::ok)
+            .try_for_each(|line| send.send(line))
+    });
+    let begin = Instant::now();
+    let mut passed = 0;
+    loop {
+        match lines.recv_timeout(ENDLESS.saturating_sub(begin.elapsed())) {
+            Ok(line) => {
+                let test = line
+                    .strip_prefix("test ")
+                    .and_then(|rest| rest.split_once(" ... "));
+                match test {
+                    Some((name, "FAILED")) => return Some(Killer::Test(name.to_owned())),
+                    Some((_, "ok")) => passed += 1,
+                    _ => {}
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => return Some(Killer::Silence),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    assert!(passed > 0, "no test has run");
+    None
+}
