@@ -24,7 +24,7 @@ run() {
   case $1 in
     model) long_test -p idem-model --test model -- in_a_long_run ;;
     differential) differential ;;
-    mutants) long_test -p idem-tests --test mutants -- ;;
+    mutants) mutants ;;
     crashes) long_test -p idem-tests --test crashes -- ;;
     histories) long_test -p idem-tests --test histories -- ;;
     interleavings) interleavings ;;
@@ -41,20 +41,28 @@ differential() {
   return "$end"
 }
 
+# Two suites judge as programs of their own.
+mutants() {
+  cargo test --profile campaign -p idem-tests --test transaction --test schemes --no-run || return
+  long_test -p idem-tests --test mutants --
+}
+
 interleavings() {
   export IDEM_INTERLEAVINGS=${IDEM_INTERLEAVINGS:-200000}
+  export SHUTTLE_RANDOM_SEED=${SHUTTLE_RANDOM_SEED:-$SRANDOM}
   long_test -p idem-interleavings -- nobody || return
-  echo "$IDEM_INTERLEAVINGS interleavings of each scene" >>"$IDEM_REPORT/interleavings"
+  echo "$IDEM_INTERLEAVINGS interleavings of each scene, SHUTTLE_RANDOM_SEED=$SHUTTLE_RANDOM_SEED" \
+    >>"$IDEM_REPORT/interleavings"
 }
 
 # Stable, through the entry points that cargo-fuzz has too: two million inputs of each kind.
 fuzz() {
-  export IDEM_INPUTS=${IDEM_INPUTS:-2000000}
+  export IDEM_INPUTS=${IDEM_INPUTS:-2000000} IDEM_SEED=${IDEM_SEED:-$SRANDOM}
   local end=0
   long_test -p idem-core --features fuzzing,postgres --lib -- every_reader || end=1
   long_test -p idem-macros --lib -- fuzzing::tests::every || end=1
   [ "$end" -eq 0 ] || return "$end"
-  echo "each property held for $IDEM_INPUTS inputs" >>"$IDEM_REPORT/fuzz"
+  echo "each property held for $IDEM_INPUTS inputs, IDEM_SEED=$IDEM_SEED" >>"$IDEM_REPORT/fuzz"
 }
 
 # By .cargo/mutants.toml, on a copy of the tree. The tool's own verdict takes every loop that never
