@@ -164,11 +164,18 @@ pub(crate) const SURVIVORS: &[Reason] = &[
     ),
     (
         "the second of two guards: a migration takes a lock first",
-        &[(
-            "postgres_1.sql",
-            "CREATE TABLE idempotent_record_version (version BIGINT NOT NULL PRIMARY KEY);",
-            "CREATE TABLE idempotent_record_version (version BIGINT NOT NULL);",
-        )],
+        &[
+            (
+                "postgres_1.sql",
+                "CREATE TABLE idempotent_record_version (version BIGINT NOT NULL PRIMARY KEY);",
+                "CREATE TABLE idempotent_record_version (version BIGINT NOT NULL);",
+            ),
+            (
+                "mysql_1.sql",
+                "version BIGINT NOT NULL PRIMARY KEY",
+                "version BIGINT NOT NULL",
+            ),
+        ],
     ),
     (
         "one differs from the other in a thousandth of the retention, and only for a record that was lost",

@@ -56,6 +56,31 @@ pub(crate) const STATEMENTS: &[Reason] = &[
                 "record        VARBINARY(255) NOT NULL,",
                 "record        VARBINARY(256) NOT NULL,",
             ),
+            (
+                "postgres_1.sql",
+                "business_key  VARCHAR(200) COLLATE \"C\" NOT NULL,",
+                "business_key  VARCHAR(201) COLLATE \"C\" NOT NULL,",
+            ),
+            (
+                "mysql_1.sql",
+                "business_key  VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+                "business_key  VARCHAR(201) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+            ),
+            (
+                "postgres_1.sql",
+                "business_type VARCHAR(200) COLLATE \"C\" NOT NULL,",
+                "business_type VARCHAR(201) COLLATE \"C\" NOT NULL,",
+            ),
+            (
+                "mysql_1.sql",
+                "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+                "business_type VARCHAR(201) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
+            ),
+            (
+                "mysql_1.sql",
+                "fingerprint   VARBINARY(16),",
+                "fingerprint   VARBINARY(17),",
+            ),
         ],
     ),
     (
@@ -72,6 +97,44 @@ pub(crate) const STATEMENTS: &[Reason] = &[
             "states/statements.rs",
             "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 1",
             "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 2",
+        )],
+    ),
+    (
+        "an empty row is filled or taken back in the transaction that made it",
+        &[
+            (
+                "statements.rs",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 0)",
+                "', '', 1, 0, 0, FALSE, 0, '', 0, 0)",
+            ),
+            (
+                "statements.rs",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 0)",
+                "', '', 0, 1, 0, FALSE, 0, '', 0, 0)",
+            ),
+            (
+                "statements.rs",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 0)",
+                "', '', 0, 0, 1, FALSE, 0, '', 0, 0)",
+            ),
+            (
+                "statements.rs",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 0)",
+                "', '', 0, 0, 0, FALSE, 1, '', 0, 0)",
+            ),
+            (
+                "statements.rs",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 0)",
+                "', '', 0, 0, 0, FALSE, 0, '', 0, 1)",
+            ),
+        ],
+    ),
+    (
+        "only whether there is a row is asked",
+        &[(
+            "postgres.rs",
+            "SELECT 1 FROM idempotent_record WHERE key_hash =",
+            "SELECT 2 FROM idempotent_record WHERE key_hash =",
         )],
     ),
     (
