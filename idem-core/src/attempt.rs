@@ -212,7 +212,8 @@ impl Attempt {
         }
     }
 
-    /// Returns when the record is no longer surely this attempt's.
+    /// Returns when the record is no longer surely this attempt's: it was lost, or the attempt has
+    /// ended, whatever its body has left running.
     ///
     /// # Cancel safety
     /// Can be dropped and called again.
@@ -223,7 +224,7 @@ impl Attempt {
     /// Whether [`lost`](Self::lost) has fired.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.0.lost.load(Ordering::SeqCst)
+        self.0.lost.load(Ordering::SeqCst) || self.0.ended.load(Ordering::SeqCst)
     }
 
     /// Whether its record is in the transaction of its caller.

@@ -1,13 +1,18 @@
 //! Leases that are lost when nobody hears the owner: what becomes of its body, and of its key.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use idem_core::record::{Outcome, Status};
-use idem_core::{Attempt, Error, Policy};
+use idem_core::record::{Op, Outcome, Status};
+use idem_core::store::StoreKey;
+use idem_core::{Attempt, Error, Key, Policy};
 use idem_tests::faulty::{Fault, Verb};
+use tracing::field::Field;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::lease::{HOLD, RERUN};
-use crate::rig::{Bodies, Held, LEASE, Rig, key, until};
+use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key, until};
 
 pub(crate) async fn never() -> Result<u32, Error> {
     std::future::pending().await
@@ -132,4 +137,126 @@ async fn the_key_of_a_dead_attempt_is_held_for_the_lease_and_not_for_the_retenti
             );
         }
     }
+}
+
+/// Whether each renewal that was sent could make a record anew that is not there.
+fn rebuilding(rig: &Rig) -> Vec<bool> {
+    let renewed = |op| match op {
+        Op::Renew(renew) => Some(renew.echo.checkpoint),
+        _ => None,
+    };
+    rig.store.seen().into_iter().filter_map(renewed).collect()
+}
+
+/// Somebody else may have had the record meanwhile, ended it, and left none.
+#[tokio::test]
+async fn a_body_that_has_to_go_makes_no_record_anew() {
+    let rig = Rig::new();
+    rig.store.always(Verb::Renew, Fault::hang());
+    assert!(is_lost(&rig.run(RERUN, never).await));
+    rig.until_idle().await;
+    let rebuilding = rebuilding(&rig);
+    assert_eq!(rebuilding.first(), Some(&true), "{rebuilding:?}");
+    assert_eq!(rebuilding.last(), Some(&false), "{rebuilding:?}");
+}
+
+#[tokio::test]
+async fn a_failure_is_told_behind_a_renewal_under_way_which_could_make_its_record_anew() {
+    let rig = Rig::with(|builder| builder.limit(LEASE * 10));
+    rig.store.next(Verb::Renew, [Fault::NONE.gated()]);
+    let failing = rig.clone();
+    let call = tokio::spawn(async move {
+        let body = async || {
+            failing.store.until_calls(Verb::Renew, 1).await;
+            failing.lose().await;
+            Err(failure())
+        };
+        failing.run(HOLD, body).await
+    });
+    rig.store.until_calls(Verb::Renew, 1).await;
+    until("its body has ended", async || rig.status().await.is_none()).await;
+    rig.store.open();
+    assert!(is_failure(&call.await.unwrap()));
+    rig.until_idle().await;
+    let last = rig.store.seen().pop();
+    assert!(matches!(last, Some(Op::Settle(_))), "{last:?}");
+    assert_eq!(rig.status().await, Some(Status::Failed));
+}
+
+#[tokio::test]
+async fn what_a_body_has_left_running_is_told_that_its_attempt_has_ended() {
+    for is_dropped in [true, false] {
+        let (rig, held) = (Rig::new(), Held::new());
+        let (body, call) = (held.clone(), rig.clone());
+        let (left, watcher) = tokio::sync::oneshot::channel();
+        let call = tokio::spawn(async move {
+            call.run(RERUN, async || {
+                let attempt = Attempt::current().unwrap();
+                let watching = tokio::spawn(async move {
+                    attempt.lost().await;
+                    attempt.is_lost()
+                });
+                assert!(left.send(watching).is_ok());
+                body.stay().await;
+                Ok(1)
+            })
+            .await
+        });
+        let watching = watcher.await.unwrap();
+        assert!(!watching.is_finished());
+        if is_dropped {
+            call.abort();
+        } else {
+            held.release();
+        }
+        assert!(watching.await.unwrap());
+        assert_eq!(call.await.is_err(), is_dropped);
+        assert_eq!(rig.counts().lease_lost, 0);
+    }
+}
+
+/// What prints events panics where nobody reads them any more.
+struct Deaf;
+
+impl Subscriber for Deaf {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::ERROR && metadata.target().starts_with("idem_core")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut is_theirs = false;
+        event.record(&mut |_: &Field, value: &dyn fmt::Debug| {
+            is_theirs |= format!("{value:?}").contains("unheard");
+        });
+        assert!(!is_theirs, "nobody reads this");
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test]
+async fn an_event_that_can_not_be_said_ends_neither_the_stop_of_a_body_nor_other_heartbeats() {
+    tracing::subscriber::set_global_default(Deaf).unwrap();
+    let rig = Rig::new();
+    let unheard = Key::new("unheard", "A").unwrap();
+    let place = StoreKey::new("idem", &unheard).unwrap();
+    rig.store.on_key(Verb::Renew, &place, Fault::hang());
+    let lost = rig.idem.run(unheard, RERUN, never).await;
+    assert!(is_lost(&lost), "{lost:?}");
+    let renewed = rig.store.calls(Verb::Renew);
+    let later = rig.run(RERUN, async || {
+        rig.store.until_calls(Verb::Renew, renewed + 2).await;
+        Ok(1)
+    });
+    assert_eq!(later.await.unwrap(), 1);
 }

@@ -31,7 +31,7 @@ impl Attempt {
     /// may run out while it is being settled, and the answer to a heartbeat that was under way then
     /// says nothing.
     pub(crate) fn can_be_lost(&self) -> bool {
-        !self.is_lost() && !self.0.ended.load(Ordering::SeqCst)
+        !self.is_lost()
     }
 
     /// Returns when the body has to go: the record was lost and somebody else may get it.
@@ -47,7 +47,6 @@ impl Attempt {
             return;
         }
         Counters::add(&self.0.core.counters.lease_lost);
-        tracing::error!(key = ?self.0.store_key, "an attempt lost its lease");
         let settings = &self.0.settings;
         let nobody_else_can_have_it = settings.on_abandoned == OnAbandoned::Hold
             && self.lease().checkpoint
@@ -56,6 +55,8 @@ impl Attempt {
             self.0.stop.store(true, Ordering::SeqCst);
         }
         self.0.signal.say();
+        // Last: what listens to events may panic.
+        tracing::error!(key = ?self.0.store_key, "an attempt lost its lease");
     }
 
     /// A renewal is under way until what this gives is dropped.
@@ -65,7 +66,6 @@ impl Attempt {
     }
 
     /// Returns when no renewal is under way.
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) async fn no_renewal(&self) {
         let is_none = || self.0.renewals.load(Ordering::SeqCst) == 0;
         self.0.signal.until(is_none).await;
@@ -82,9 +82,11 @@ impl Attempt {
         true
     }
 
-    /// The body has ended; what becomes of its lease does not matter any more.
+    /// The body has ended; what becomes of its lease does not matter any more, but to what it has
+    /// left running.
     pub(crate) fn end(&self) {
         self.0.ended.store(true, Ordering::SeqCst);
+        self.0.signal.say();
     }
 
     /// After this moment a silent attempt counts itself lost.
@@ -119,13 +121,23 @@ impl Attempt {
     }
 
     pub(crate) fn renewal(&self, checkpoint: bool) -> Renew {
+        let mut echo = self.echo();
+        echo.checkpoint &= self.may_be_rebuilt();
         Renew {
             owner: self.0.owner,
             terms: self.0.settings.terms,
             checkpoint,
             not_after: StoreTime::default(),
-            echo: self.echo(),
+            echo,
         }
+    }
+
+    /// Whether a record that is not there was lost. It may also have been somebody else's since,
+    /// who has ended and left none.
+    fn may_be_rebuilt(&self) -> bool {
+        let is_lost_lock = || self.0.key.is_lock() && self.is_lost();
+        let has_to_go = self.0.stop.load(Ordering::SeqCst);
+        !self.0.ended.load(Ordering::SeqCst) && !has_to_go && !is_lost_lock()
     }
 
     pub(crate) fn settlement(&self, outcome: Outcome) -> Settle {

@@ -61,8 +61,21 @@ pub(crate) fn settle(
     until: Option<StoreTime>,
     busy: Option<BusyToken>,
 ) {
+    settle_after(std::future::ready(()), core, key, settle, until, busy);
+}
+
+/// The same, behind `first`.
+pub(crate) fn settle_after(
+    first: impl Future<Output = ()> + Send + 'static,
+    core: &Arc<Core>,
+    key: &StoreKey,
+    settle: Settle,
+    until: Option<StoreTime>,
+    busy: Option<BusyToken>,
+) {
     let (core, key) = (core.clone(), key.clone());
     driver::spawn(async move {
+        first.await;
         let mut settle = settle;
         let line = core.afterwards.line(&settle.outcome);
         let answered = match line.waiting.try_acquire() {

@@ -195,8 +195,14 @@ impl AttemptGuard {
     pub(crate) async fn settle(mut self, outcome: Outcome) -> Result<SettleReply, StoreError> {
         self.attempt.end();
         let mut settle = self.attempt.settlement(outcome.clone());
+        let is_success = matches!(outcome, Outcome::Success(_) | Outcome::SuccessForget);
         self.stage = Stage::Settling(outcome);
         let inner = self.attempt.inner();
+        if !is_success {
+            // Behind a word that leaves no record it could make one.
+            inner.core.heartbeats.remove(self.pulse);
+            self.attempt.no_renewal().await;
+        }
         let asked = inner
             .core
             .ask(&inner.store_key, &mut settle, &Unanswered::default())
@@ -225,6 +231,8 @@ impl Drop for AttemptGuard {
         };
         let settle = self.attempt.settlement(outcome);
         let busy = self.claim.busy.take();
-        afterwards::settle(&inner.core, &inner.store_key, settle, until, busy);
+        let (attempt, core, key) = (self.attempt.clone(), &inner.core, &inner.store_key);
+        let renewed = async move { attempt.no_renewal().await };
+        afterwards::settle_after(renewed, core, key, settle, until, busy);
     }
 }

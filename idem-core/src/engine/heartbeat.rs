@@ -156,7 +156,29 @@ impl Heartbeats {
     }
 }
 
+/// The task. Should it panic, as what listens to events may, another one goes on.
+struct Beating {
+    heartbeats: Arc<Heartbeats>,
+    core: Weak<Core>,
+}
+
+impl Drop for Beating {
+    fn drop(&mut self) {
+        let mut live = self.heartbeats.live();
+        live.looks_at = None;
+        live.is_running = !live.attempts.is_empty() && self.core.strong_count() > 0;
+        if live.is_running {
+            drop(live);
+            driver::spawn(beat(self.heartbeats.clone(), self.core.clone()));
+        }
+    }
+}
+
 async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
+    let _beating = Beating {
+        heartbeats: heartbeats.clone(),
+        core: core.clone(),
+    };
     loop {
         let now = Instant::now();
         let (due, next) = heartbeats.take_due(now);

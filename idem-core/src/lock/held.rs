@@ -77,7 +77,7 @@ impl Lock {
     }
 
     /// Returns when the lock is no longer surely held: it could not be renewed for 0.8 of its
-    /// lease, or somebody ended it. After a release it stays as it was then.
+    /// lease, somebody ended it, or it was released.
     ///
     /// # Cancel safety
     /// Can be dropped and called again.
