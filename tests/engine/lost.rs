@@ -12,7 +12,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::lease::{HOLD, RERUN};
-use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key, until};
+use crate::rig::{Bodies, Held, LEASE, Rig, failure, key, until};
 
 pub(crate) async fn never() -> Result<u32, Error> {
     std::future::pending().await
@@ -160,27 +160,36 @@ async fn a_body_that_has_to_go_makes_no_record_anew() {
     assert_eq!(rebuilding.last(), Some(&false), "{rebuilding:?}");
 }
 
-#[tokio::test]
-async fn a_failure_is_told_behind_a_renewal_under_way_which_could_make_its_record_anew() {
+/// What stands at a key whose store lost the record while its renewal was under way, and whose body
+/// then gives `result`.
+async fn behind_a_renewal(policy: Policy, result: Result<u32, Error>) -> Option<Status> {
     let rig = Rig::with(|builder| builder.limit(LEASE * 10));
     rig.store.next(Verb::Renew, [Fault::NONE.gated()]);
-    let failing = rig.clone();
+    let (body, given) = (rig.clone(), result.clone());
     let call = tokio::spawn(async move {
-        let body = async || {
-            failing.store.until_calls(Verb::Renew, 1).await;
-            failing.lose().await;
-            Err(failure())
+        let ends = async || {
+            body.store.until_calls(Verb::Renew, 1).await;
+            body.lose().await;
+            given
         };
-        failing.run(HOLD, body).await
+        body.run(policy, ends).await
     });
     rig.store.until_calls(Verb::Renew, 1).await;
-    until("its body has ended", async || rig.status().await.is_none()).await;
+    let is_gone = async || rig.status().await.is_none();
+    until("its record is lost", is_gone).await;
     rig.store.open();
-    assert!(is_failure(&call.await.unwrap()));
+    assert_eq!(call.await.unwrap().is_ok(), result.is_ok());
     rig.until_idle().await;
     let last = rig.store.seen().pop();
     assert!(matches!(last, Some(Op::Settle(_))), "{last:?}");
-    assert_eq!(rig.status().await, Some(Status::Failed));
+    rig.status().await
+}
+
+#[tokio::test]
+async fn a_word_that_leaves_no_result_comes_behind_a_renewal_that_could_make_its_record_anew() {
+    let failed = behind_a_renewal(HOLD, Err(failure())).await;
+    assert_eq!(failed, Some(Status::Failed));
+    assert_eq!(behind_a_renewal(HOLD.forget(), Ok(1)).await, None);
 }
 
 #[tokio::test]

@@ -195,10 +195,10 @@ impl AttemptGuard {
     pub(crate) async fn settle(mut self, outcome: Outcome) -> Result<SettleReply, StoreError> {
         self.attempt.end();
         let mut settle = self.attempt.settlement(outcome.clone());
-        let is_success = matches!(outcome, Outcome::Success(_) | Outcome::SuccessForget);
+        let leaves_a_record = matches!(outcome, Outcome::Success(_));
         self.stage = Stage::Settling(outcome);
         let inner = self.attempt.inner();
-        if !is_success {
+        if !leaves_a_record {
             // Behind a word that leaves no record it could make one.
             inner.core.heartbeats.remove(self.pulse);
             self.attempt.no_renewal().await;

@@ -166,7 +166,7 @@ async fn send_all_to_cluster(
     cmds: Vec<Cmd>,
     patience: Duration,
 ) -> Vec<RedisResult<Value>> {
-    let limit = patience * 9 / 10;
+    let limit = patience / 10 * 9;
     let unanswered = || Err(RedisError::from(io::Error::from(io::ErrorKind::TimedOut)));
     let mut answers: Vec<_> = cmds.iter().map(|_| unanswered()).collect();
     let mut sent = JoinSet::new();

@@ -115,14 +115,14 @@ impl<D: Dialect> Records<D> {
     /// can still say that nothing was sent, and leaves nothing to be given up; and who finds the key
     /// locked hears so, which is another answer than none.
     async fn lock(&self, at: &Arc<Address>) -> Result<Locked<D>, Fault> {
-        let patience = self.limit / 5 * 2;
+        let deadline = moment_in(self.limit / 5 * 2).into();
         let turn = Arc::clone(&self.writers).acquire_owned();
-        let Ok(turn) = tokio::time::timeout(patience, turn).await else {
+        let Ok(turn) = tokio::time::timeout_at(deadline, turn).await else {
             return Err(Fault::locked());
         };
         // Never closed, and if it were: the database has locks of its own.
         let turn = turn.ok();
-        let connection = tokio::time::timeout(patience, self.connection()).await;
+        let connection = tokio::time::timeout_at(deadline, self.connection()).await;
         let connection = connection.unwrap_or_else(|_| Err(self.too_late()));
         let connection = connection.map_err(Self::undone)?;
         let (at, server_patience) = (Arc::clone(at), self.limit / 4);
@@ -135,7 +135,7 @@ impl<D: Dialect> Records<D> {
                 let _ = Locked::<D>::release(locked).await;
             }
         });
-        match tokio::time::timeout(patience, lock).await {
+        match tokio::time::timeout_at(deadline, lock).await {
             Ok(locked) => locked.map_err(Self::undone),
             Err(_) => Err(self.silent().await),
         }
