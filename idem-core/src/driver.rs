@@ -115,6 +115,32 @@ mod tests {
         assert!(!driver().unwrap().alarms.has_any_at(far));
     }
 
+    /// As that of an executor which has ended and says so by a panic.
+    #[test]
+    fn a_waker_that_panics_does_not_end_the_thread() {
+        struct Panics;
+        impl std::task::Wake for Panics {
+            fn wake(self: std::sync::Arc<Self>) {
+                panic!("of the waker");
+            }
+        }
+        let (sender, done) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let moment = Instant::now() + Duration::from_millis(20);
+            let mut woken = Box::pin(sleep_until(moment));
+            let waker = Waker::from(std::sync::Arc::new(Panics));
+            let mut context = std::task::Context::from_waker(&waker);
+            assert!(woken.as_mut().poll(&mut context).is_pending());
+            // Due at the same moment, and at a later one.
+            for moment in [moment, moment + Duration::from_millis(20)] {
+                block_on_without_a_runtime(sleep_until(moment)).unwrap();
+            }
+            sender.send(()).unwrap();
+        });
+        done.recv_timeout(Duration::from_secs(10))
+            .expect("nobody is woken any more");
+    }
+
     /// In executors whose wakers own their tasks, dropping a waker can drop a waiting call.
     #[test]
     fn a_waker_that_owns_another_waiting_task_can_be_dropped() {

@@ -313,6 +313,23 @@ async fn an_operator_says_what_nobody_could_look_up() {
 }
 
 #[tokio::test]
+async fn an_operators_result_is_bounded_as_a_bodys_is() {
+    let bank = Bank {
+        rig: Rig::with(|builder| builder.max_result_bytes(10)),
+        ..Bank::new([Lookup::Unknown, Lookup::Unknown])
+    };
+    let key = crate::rig::key();
+    bank.dies().await;
+    assert!(is_unknown(&bank.pay("A").await));
+    let word = bank.rig.idem.resolve(&key, Done(&"ten letters")).await;
+    let Err(Error::ResultUnavailable { reason, .. }) = word else {
+        panic!("{word:?}");
+    };
+    assert_eq!(reason, "it takes 13 bytes, the limit is 10");
+    assert!(is_unknown(&bank.pay("A").await), "nothing was changed");
+}
+
+#[tokio::test]
 async fn an_operator_does_not_speak_over_a_live_attempt() {
     let bank = Bank::new([]);
     let running = bank.clone();

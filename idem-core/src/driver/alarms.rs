@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::PoisonError;
 use std::task::{Poll, Waker};
@@ -67,7 +68,10 @@ impl Alarms {
         set.looks_at = set.due.keys().next().map(|(moment, _)| *moment);
         let next = set.looks_at;
         drop(set);
-        due.into_values().for_each(Waker::wake);
+        for waker in due.into_values() {
+            // Somebody else's code, which may panic: the thread is everybody's.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
         next
     }
 

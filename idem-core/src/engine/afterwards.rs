@@ -1,4 +1,4 @@
-//! Settles that go on after their call, bounded in number, in rate and in time.
+//! Settles that go on after their call, bounded in number, in bytes, in rate and in time.
 //!
 //! While a store is away every call leaves one behind. They wait in one line, of which a few ask
 //! at a time, so that a store that comes back is not met by all of them at once.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::ask::Unanswered;
 use super::core::{BusyToken, Core};
@@ -27,16 +27,31 @@ pub(crate) struct Afterwards {
 #[derive(Debug)]
 struct Line {
     asking: Semaphore,
-    waiting: Semaphore,
+    /// A place for each, and one more for each KiB that it has to say.
+    places: Semaphore,
+}
+
+impl Line {
+    const PLACES: u32 = 100_000;
+
+    /// A place for `outcome`, whatever its size in an empty line.
+    fn place(&self, outcome: &Outcome) -> Option<SemaphorePermit<'_>> {
+        let payload = match outcome {
+            Outcome::Success(Some(bytes)) | Outcome::FailedWith(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let places = u32::try_from(1 + payload / 1024)
+            .map_or(Self::PLACES, |places| places.min(Self::PLACES));
+        self.places.try_acquire_many(places).ok()
+    }
 }
 
 impl Default for Line {
     fn default() -> Self {
         const ASKING: usize = 32;
-        const WAITING: usize = 100_000;
         Self {
             asking: Semaphore::new(ASKING),
-            waiting: Semaphore::new(WAITING),
+            places: Semaphore::new(Self::PLACES as usize),
         }
     }
 }
@@ -75,12 +90,14 @@ pub(crate) fn settle_after(
 ) {
     let (core, key) = (core.clone(), key.clone());
     driver::spawn(async move {
-        first.await;
         let mut settle = settle;
         let line = core.afterwards.line(&settle.outcome);
-        let answered = match line.waiting.try_acquire() {
-            Ok(_place) => go_on(&core, &key, line, &mut settle, until).await,
-            Err(_) => Err("too many wait already"),
+        let answered = match line.place(&settle.outcome) {
+            Some(_place) => {
+                first.await;
+                go_on(&core, &key, line, &mut settle, until).await
+            }
+            None => Err("too much waits already"),
         };
         match answered {
             Ok(reply) => hear(&core, &key, &settle.outcome, &reply),
@@ -159,5 +176,34 @@ fn name(outcome: &Outcome) -> &'static str {
         Outcome::Release => "release",
         Outcome::Abandon => "abandon",
         Outcome::GiveUp => "give-up",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn success(bytes: usize) -> Outcome {
+        Outcome::Success(Some(Bytes::from(vec![0; bytes])))
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_its_size_too() {
+        let line = Line::default();
+        let kept: Vec<_> = std::iter::from_fn(|| line.place(&success(9 << 20))).collect();
+        assert_eq!(kept.len(), 10, "of the 97 MiB or so that may wait");
+        assert!(line.place(&Outcome::Release).is_some());
+    }
+
+    #[test]
+    fn a_result_of_any_size_may_wait_alone() {
+        let line = Line::default();
+        let huge = line.place(&success(200 << 20));
+        assert!(huge.is_some());
+        assert!(line.place(&Outcome::Release).is_none());
+        drop(huge);
+        assert!(line.place(&Outcome::Release).is_some());
     }
 }

@@ -48,6 +48,12 @@ impl Core {
         Counters::add(&self.counters.record_lost);
         tracing::error!(?key, "the store had lost a record; it was written anew");
     }
+
+    /// Why `result` is not stored, if it is too large for that.
+    pub(crate) fn too_large(&self, result: &[u8]) -> Option<String> {
+        let (bytes, limit) = (result.len(), self.max_result_bytes);
+        (bytes > limit).then(|| format!("it takes {bytes} bytes, the limit is {limit}"))
+    }
 }
 
 impl Drop for Core {

@@ -123,11 +123,23 @@ impl Idempotency {
 
     /// Says what the abandoned attempt on `key` has done: [`NotDone`], or [`Done`] with its result.
     ///
+    /// The result is stored as JSON, as `#[idempotent]` does. A function that has its results
+    /// [stored by](crate::Results::stored_by) another codec can not replay it: its duplicates get
+    /// [`Error::ResultUnavailable`].
+    ///
     /// # Errors
     /// [`Error::Store`] if the store gave no answer, [`Error::ResultUnavailable`] if the result
-    /// can not be encoded; nothing was changed then.
+    /// can not be encoded or is larger than this engine stores; nothing was changed then.
     pub async fn resolve(&self, key: &Key, verdict: impl Verdict) -> Result<Changes, Error> {
         let verdict = verdict.encode(|| self.context(key))?;
+        if let record::Verdict::Done(Some(bytes)) = &verdict
+            && let Some(reason) = self.core.too_large(bytes)
+        {
+            return Err(Error::ResultUnavailable {
+                context: self.context(key),
+                reason: reason.into(),
+            });
+        }
         let Some(record) = self.peek(key).await? else {
             return Ok(Changes::Absent);
         };

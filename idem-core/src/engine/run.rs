@@ -228,14 +228,10 @@ fn storable(
 ) -> Option<Bytes> {
     let why = match catch_unwind(AssertUnwindSafe(encode)) {
         Ok(None) => return None,
-        Ok(Some(Ok(bytes))) if bytes.len() <= core.max_result_bytes => return Some(bytes),
-        Ok(Some(Ok(bytes))) => {
-            format!(
-                "it takes {} bytes, the limit is {}",
-                bytes.len(),
-                core.max_result_bytes
-            )
-        }
+        Ok(Some(Ok(bytes))) => match core.too_large(&bytes) {
+            None => return Some(bytes),
+            Some(why) => why,
+        },
         Ok(Some(Err(error))) => error.to_string(),
         Err(_) => "its serializer panicked".to_owned(),
     };

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use self::records::Records;
 use self::scan::Place;
 use super::watchers::{MayEnd, Watchers};
-use super::{Answer, Answered, Page, Scan, Store, StoreKey, Watch};
+use super::{Answer, Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::record::{
     self, Claim, ClaimReply, Forget, Issue, IssueReply, OperatorReply, Refuse, RefuseReply, Renew,
@@ -298,6 +298,17 @@ impl<C: Clock> Store for MemoryStore<C> {
 
     async fn watch(&self, key: &StoreKey) -> Result<Watch, StoreError> {
         Ok(self.shard(&key.text).watchers.subscribe(&key.text))
+    }
+
+    async fn check(&self) -> Result<Vec<Finding>, StoreError> {
+        let evicts = self.evict.then(|| Finding {
+            code: "eviction_policy",
+            detail:
+                "the memory store evicts: a full one forgets requests that are done, which can \
+                     then run again; raise `capacity` in place of `evict`"
+                    .to_owned(),
+        });
+        Ok(evicts.into_iter().collect())
     }
 }
 

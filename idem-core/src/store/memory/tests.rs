@@ -133,6 +133,16 @@ async fn eviction_forgets_the_record_that_finished_first_and_counts_it() {
 }
 
 #[tokio::test]
+async fn a_store_that_evicts_is_found_by_its_check() {
+    let (store, _) = store();
+    assert_eq!(store.check().await.unwrap(), []);
+    let (store, _) = self::store();
+    let found = store.evict(true).check().await.unwrap();
+    assert_eq!(found[0].code, "eviction_policy");
+    assert!(found[0].detail.contains("`capacity`"));
+}
+
+#[tokio::test]
 async fn eviction_never_ends_an_attempt() {
     let (store, _) = store();
     let store = store.capacity(1).evict(true);
