@@ -201,14 +201,6 @@ pub(crate) const SCRIPTS: &[Reason] = &[
         ],
     ),
     (
-        "nobody owns a refused record",
-        &[(
-            "claim.lua",
-            "if status ~= 1 and status ~= 3 then",
-            "if status ~= 1 and status ~= 4 then",
-        )],
-    ),
-    (
         "what is told on Redis 6.2 is told as exactly on a later one",
         &[(
             "expiry.lua",
