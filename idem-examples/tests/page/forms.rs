@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::shop::Shop;
 
 impl Shop {
-    async fn wait_for_token(&self) -> Result<String> {
+    pub(crate) async fn wait_for_token(&self) -> Result<String> {
         self.wait_for("#token", |token| !token.is_empty()).await
     }
 

@@ -49,10 +49,15 @@ impl Shop {
         self.service.client()
     }
 
-    /// Chooses who is logged in, and waits until the service knows it.
+    /// Chooses who is logged in.
     pub(crate) async fn log_in(&self, name: &str) -> Result<()> {
         let user = self.find("#user").await?;
         user.select_by_value(name).await?;
+        self.wait_for_user(name).await
+    }
+
+    /// Waits until the service knows who is logged in.
+    pub(crate) async fn wait_for_user(&self, name: &str) -> Result<()> {
         let who = "const done = arguments[0];
             fetch('/session').then((response) => response.json()).then(({ name }) => done(name))";
         let deadline = Instant::now() + PATIENCE;

@@ -52,6 +52,19 @@ impl Client {
         Ok(self.agent.get(self.url(path)).call()?.status().as_u16())
     }
 
+    /// The statuses of GET, HEAD and OPTIONS with a body, as by somebody who fetches ahead.
+    pub(crate) fn statuses_of_looking(&self, path: &str, body: &Value) -> Result<[u16; 3]> {
+        let url = self.url(path);
+        let agent = &self.agent;
+        let mut statuses = [0; 3];
+        let looks = [agent.get(&url), agent.head(&url), agent.options(&url)];
+        for (status, look) in statuses.iter_mut().zip(looks) {
+            let look = look.header("sec-purpose", "prefetch").force_send_body();
+            *status = look.send_json(body)?.status().as_u16();
+        }
+        Ok(statuses)
+    }
+
     pub(crate) fn status_with_cookie(&self, path: &str, cookie: &str) -> Result<u16> {
         let request = self.agent.get(self.url(path)).header("cookie", cookie);
         Ok(request.call()?.status().as_u16())

@@ -139,3 +139,25 @@ fn a_token_is_given_by_post_only_and_not_kept_on_the_way() -> Result<()> {
     assert_eq!(alice.cache_control_of_post("/form")?, "no-store");
     Ok(())
 }
+
+// T03
+#[test]
+fn whoever_only_looks_uses_no_token_up() -> Result<()> {
+    let service = Service::start()?;
+    let alice = service.client().logged_in("alice")?;
+    let token = alice.open_form()?;
+    let form = form(&token, "tea");
+    for (path, expected) in [
+        ("/form/submit", [405; 3]),
+        ("/form", [405; 3]),
+        ("/", [200, 200, 405]),
+        ("/page/form.js", [200, 200, 405]),
+    ] {
+        let path = format!("{path}?token={token}&item=tea&quantity=1");
+        assert_eq!(alice.statuses_of_looking(&path, &form)?, expected, "{path}");
+    }
+    assert_eq!(alice.get("/orders")?.body, json!([]));
+    let submitted = alice.submit(&form);
+    assert_eq!((submitted.status, &*submitted.outcome), (201, "executed"));
+    Ok(())
+}
