@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use idem_core::sql::{InsertError, Insertion, SqlError};
+use sqlx::Sqlite;
 use tokio::task::JoinSet;
 
-use crate::bed::{Bed, Bill, Billed, Fresh};
+use crate::bed::{Bed, Bill, Billed, Fresh, Level};
 use crate::transition::is_serialization_failure;
 
 fn bill(request: &str, number: &str) -> Bill {
@@ -256,4 +257,34 @@ pub(crate) async fn an_insert_that_hides_its_conflict_is_not_taken_for_new<DB: B
     };
     let error = alone(&fresh, NAME, &unfit).await.unwrap_err();
     assert!(matches!(error, InsertError::NotFound), "{error:?}");
+}
+
+/// A table whose requests are unique, or the transaction is rolled back, with a first row.
+async fn with_one_bill_that_rolls_back() -> (Fresh<Sqlite>, Insertion<(i64, String)>) {
+    let fresh = Sqlite::fresh(Level::Serializable).await;
+    let table = "CREATE TABLE bills (id INTEGER PRIMARY KEY, \
+                 request_id TEXT UNIQUE ON CONFLICT ROLLBACK, shop INTEGER, number TEXT)";
+    Sqlite::execute(&fresh.pool, table).await.unwrap();
+    let first = alone(&fresh, "bills.request_id", &bill("r-1", "n-1")).await;
+    (fresh, first.unwrap())
+}
+
+pub(crate) async fn a_constraint_that_rolls_back_is_told() {
+    let (fresh, _) = with_one_bill_that_rolls_back().await;
+    let mut tx = Sqlite::begin(&fresh.pool).await;
+    let name = "bills.request_id";
+    let other = Sqlite::bill(&mut tx, name, &bill("r-2", "n-2")).await;
+    assert!(other.unwrap().is_new());
+    let error = Sqlite::bill(&mut tx, name, &bill("r-1", "n-1")).await;
+    let error = error.unwrap_err();
+    assert!(matches!(error, InsertError::RolledBack { .. }), "{error:?}");
+    assert!(!error.is_retryable());
+    drop(tx);
+    assert_eq!(count(&fresh).await, 1);
+}
+
+pub(crate) async fn a_constraint_that_rolls_back_alone_is_as_good_as_any() {
+    let (fresh, first) = with_one_bill_that_rolls_back().await;
+    let second = alone(&fresh, "bills.request_id", &bill("r-1", "n-2")).await;
+    assert_eq!(second.unwrap(), Insertion::Existing(first.into_row()));
 }

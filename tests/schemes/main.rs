@@ -42,6 +42,7 @@ macro_rules! all_scenes {
                 names_are_quoted_and_checked
                 a_row_with_an_unknown_status_is_an_error
                 an_id_of_two_rows_is_an_error
+                a_log_that_is_missing_is_named_with_the_way_out
                 two_migrations_at_once_make_one_log
             }
 
@@ -78,5 +79,15 @@ mod mariadb {
 }
 
 mod sqlite {
+    #[tokio::test]
+    async fn a_constraint_that_rolls_back_the_transaction_is_no_row_that_exists() {
+        crate::insert::a_constraint_that_rolls_back_is_told().await;
+    }
+
+    #[tokio::test]
+    async fn a_constraint_that_rolls_back_is_as_good_as_any_outside_of_a_transaction() {
+        crate::insert::a_constraint_that_rolls_back_alone_is_as_good_as_any().await;
+    }
+
     all_scenes! { serializable, sqlx::Sqlite, Level::Serializable }
 }

@@ -4,6 +4,7 @@
 
 use std::future::Future;
 
+use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Database, Pool, Row};
 
 use super::unique::Unique;
@@ -39,6 +40,8 @@ pub struct Syntax {
     pub if_new: &'static str,
     /// What makes a log of events.
     pub log: &'static str,
+    /// Whether an error says that a table is not there.
+    pub is_no_table: fn(&dyn DatabaseError) -> bool,
 }
 
 /// A database, and who speaks to it. Were that the database itself, then its methods would be in
@@ -209,6 +212,7 @@ driver!(
         current: "",
         if_new: " ON CONFLICT DO NOTHING RETURNING version",
         log: include_str!("../states/log/postgres.sql"),
+        is_no_table: |error| error.code().is_some_and(|code| code == "42P01"),
     }
 );
 
@@ -227,6 +231,7 @@ driver!(
         current: " LOCK IN SHARE MODE",
         if_new: "",
         log: include_str!("../states/log/mysql.sql"),
+        is_no_table: |error| error.code().is_some_and(|code| code == "42S02"),
     }
 );
 
@@ -245,5 +250,7 @@ driver!(
         current: "",
         if_new: " ON CONFLICT DO NOTHING RETURNING version",
         log: include_str!("../states/log/sqlite.sql"),
+        // Its code is the one of every mistake in a statement.
+        is_no_table: |error| error.message().starts_with("no such table: "),
     }
 );

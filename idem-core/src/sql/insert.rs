@@ -53,6 +53,14 @@ pub enum InsertError {
     /// The insert gave no error, and the select finds no row: they do not fit together.
     #[error("the row was inserted, and the select does not find it: it asks for another")]
     NotFound,
+    /// SQLite has rolled back the whole transaction with the insert, as a constraint with `ON
+    /// CONFLICT ROLLBACK` asks for: what was done in it is gone, and what is still written would be
+    /// kept statement by statement. Return the error, and roll back.
+    #[error("the insert met a constraint that rolled back the whole transaction")]
+    RolledBack {
+        /// What the database said.
+        source: sqlx::Error,
+    },
     /// A statement failed: a foreign key, a check, a table that is not there, a deadlock.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -65,7 +73,7 @@ impl InsertError {
         match self {
             Self::NotSeen => true,
             Self::Sql(error) => error.is_retryable(),
-            Self::Conflict { .. } | Self::NotFound => false,
+            Self::Conflict { .. } | Self::NotFound | Self::RolledBack { .. } => false,
         }
     }
 }
@@ -75,7 +83,9 @@ impl InsertError {
 ///
 /// `insert` is a plain `INSERT` of one row. One with `ON CONFLICT DO UPDATE` or `ON DUPLICATE KEY
 /// UPDATE`, or a `REPLACE`, does not say whether its row is new; one with `ON CONFLICT DO NOTHING`,
-/// or an `INSERT IGNORE`, does, but not what is in its way.
+/// or an `INSERT IGNORE`, does, but not what is in its way. Where a trigger puts the row elsewhere
+/// (`BEFORE` with `RETURN NULL` in PostgreSQL, `INSTEAD OF` on a view), the insert touches no row
+/// itself, and the new row is told as [`Existing`](Insertion::Existing).
 ///
 /// `select` asks for that row by the columns of the constraint, without a locking clause: where a
 /// plain read can be older than the row, in MySQL and MariaDB, it is made a locking one here. It is
@@ -117,7 +127,8 @@ impl InsertError {
 ///
 /// # Errors
 /// [`InsertError::Conflict`] of another constraint; [`InsertError::NotSeen`], which at REPEATABLE
-/// READ and SERIALIZABLE in PostgreSQL is part of normal life; errors of the database. After
+/// READ and SERIALIZABLE in PostgreSQL is part of normal life; [`InsertError::RolledBack`], in a
+/// transaction of sqlx on SQLite; errors of the database. After
 /// `Conflict` and `NotSeen` the transaction can go on, if it was begun by sqlx: in PostgreSQL the
 /// insert stands in a savepoint.
 ///
@@ -139,7 +150,12 @@ where
     DB: Database + sqlx::Database<Connection = C>,
     T: Send + Unpin + for<'r> FromRow<'r, DB::Row>,
 {
-    let inserted = inserted::<DB>(Of::<DB>::insert(connection, insert).await)?;
+    let inserted = match inserted::<DB>(Of::<DB>::insert(connection, insert).await)? {
+        Inserted::Refused(source) if Of::<DB>::is_rolled_back(connection).await => {
+            return Err(InsertError::RolledBack { source });
+        }
+        inserted => inserted,
+    };
     let row = Of::<DB>::select(connection, select).await;
     let row = row.map_err(SqlError::of::<DB>)?;
     match (inserted, row) {

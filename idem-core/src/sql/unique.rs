@@ -1,6 +1,6 @@
 //! Inserts that meet a unique constraint, and how each database names it.
 
-use std::future::Future;
+use std::future::{Future, ready};
 
 use sqlx::error::DatabaseError;
 use sqlx::query::{Query, QueryAs};
@@ -16,6 +16,11 @@ pub trait Unique<DB: Database> {
         connection: &mut DB::Connection,
         insert: Query<'_, DB, DB::Arguments>,
     ) -> impl Future<Output = sqlx::Result<u64>> + Send;
+
+    /// Whether an insert that failed took the transaction around it with it, one that sqlx has begun.
+    fn is_rolled_back(_: &mut DB::Connection) -> impl Future<Output = bool> + Send {
+        ready(false)
+    }
 
     /// Reads what is committed now, whatever the transaction has read before.
     fn select<T>(
@@ -170,6 +175,13 @@ impl Unique<sqlx::Sqlite> for Speaker {
         insert: Query<'_, sqlx::Sqlite, Arguments<sqlx::Sqlite>>,
     ) -> sqlx::Result<u64> {
         Ok(insert.execute(connection).await?.rows_affected())
+    }
+
+    /// A transaction can be begun only where there is none.
+    async fn is_rolled_back(connection: &mut sqlx::SqliteConnection) -> bool {
+        use crate::store::sql::within::depth;
+        let begin = sqlx::raw_sql("BEGIN; ROLLBACK");
+        depth::<sqlx::Sqlite>(connection) > 0 && begin.execute(connection).await.is_ok()
     }
 
     async fn select<T>(

@@ -9,6 +9,8 @@ use crate::sql::{Database, SqlError};
 /// What is asked.
 pub(super) struct Request<'a, S> {
     pub(super) entity: &'a str,
+    /// The table of the events.
+    pub(super) log: &'a str,
     pub(super) event: &'a str,
     pub(super) to: S,
     pub(super) expected: Option<i64>,
@@ -65,11 +67,14 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         I: for<'q> sqlx::Encode<'q, DB> + sqlx::Type<DB> + Sync,
     {
         if let Some(lock) = self.statements.lock.take() {
-            self.run(lock, DB::Arguments::default()).await?;
+            let locked = Of::<DB>::run(self.connection, lock, DB::Arguments::default()).await;
+            locked.map_err(|error| self.fault_of_log(error))?;
         }
         let mut arguments = DB::Arguments::default();
         add(&mut arguments, id).map_err(fault::<DB>)?;
-        let rows = self.rows(self.statements.find.clone(), arguments).await?;
+        let find = self.statements.find.clone();
+        let rows = Of::<DB>::rows(self.connection, find, arguments).await;
+        let rows = rows.map_err(fault::<DB>)?;
         let row = match &rows[..] {
             [] => return Ok(None),
             [row] => row,
@@ -131,7 +136,7 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         } else {
             &statements.event
         };
-        let rows = self.rows(statement.clone(), arguments).await?;
+        let rows = self.events(statement.clone(), arguments).await?;
         let read = |row: &DB::Row| {
             Ok(Logged {
                 to: Of::<DB>::number(row, 0)?,
@@ -146,7 +151,7 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         let to = self.request.to.code().into();
         Of::<DB>::add_number(&mut arguments, to).map_err(fault::<DB>)?;
         let statement = self.statements.reached.clone();
-        Ok(!self.rows(statement, arguments).await?.is_empty())
+        Ok(!self.events(statement, arguments).await?.is_empty())
     }
 
     /// Says `false` if the event is there already.
@@ -159,7 +164,7 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         }
         let statement = self.statements.log.clone();
         let inserted = Of::<DB>::rows(self.connection, statement, arguments).await;
-        Of::<DB>::is_new(inserted).map_err(fault::<DB>)
+        Of::<DB>::is_new(inserted).map_err(|error| self.fault_of_log(error))
     }
 
     async fn update<I>(
@@ -177,7 +182,9 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         }
         add(&mut arguments, id).map_err(fault::<DB>)?;
         // It was decided by what was read; this only finds out whether somebody interferes.
-        match self.run(self.statements.update.clone(), arguments).await? {
+        let update = self.statements.update.clone();
+        let updated = Of::<DB>::run(self.connection, update, arguments).await;
+        match updated.map_err(fault::<DB>)? {
             1 => Ok(()),
             _ => Err(TransitionError::NotOneRow),
         }
@@ -191,22 +198,25 @@ impl<DB: Database, S: States> Change<'_, DB, S> {
         Ok(arguments)
     }
 
-    async fn run(
-        &mut self,
-        statement: String,
-        arguments: DB::Arguments,
-    ) -> Result<u64, TransitionError> {
-        let touched = Of::<DB>::run(self.connection, statement, arguments).await;
-        touched.map_err(fault::<DB>)
-    }
-
-    async fn rows(
+    /// Rows of the log.
+    async fn events(
         &mut self,
         statement: String,
         arguments: DB::Arguments,
     ) -> Result<Vec<DB::Row>, TransitionError> {
-        let rows = Of::<DB>::rows(self.connection, statement, arguments).await;
-        rows.map_err(fault::<DB>)
+        let events = Of::<DB>::rows(self.connection, statement, arguments).await;
+        events.map_err(|error| self.fault_of_log(error))
+    }
+
+    /// What an error means of a statement that touches the log alone.
+    fn fault_of_log(&self, error: sqlx::Error) -> TransitionError {
+        match error.as_database_error() {
+            Some(said) if (Of::<DB>::SYNTAX.is_no_table)(said) => TransitionError::NoLog {
+                log: self.request.log.to_owned(),
+                source: error,
+            },
+            _ => fault::<DB>(error),
+        }
     }
 }
 

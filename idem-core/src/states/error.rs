@@ -39,6 +39,17 @@ pub enum TransitionError {
         "the transition would not change exactly one row: is the id unique, does a trigger interfere, were events deleted meanwhile?"
     )]
     NotOneRow,
+    /// The table of the events is not there. Create it by
+    /// [`migrate`](super::Transition::migrate), once.
+    #[error(
+        "the log of events `{log}` is not there; call `migrate()` of the transition once, at the start, or run its `definition()`"
+    )]
+    NoLog {
+        /// The name of the table.
+        log: String,
+        /// What the database said.
+        source: sqlx::Error,
+    },
     /// A statement failed.
     #[error(transparent)]
     Sql(#[from] SqlError),

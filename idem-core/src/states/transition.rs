@@ -162,6 +162,7 @@ impl<S: States> Transition<S> {
             statements: Statements::new::<DB>(&self.names)?,
             request: Request {
                 entity: &self.names.table,
+                log: &self.names.log,
                 event,
                 to,
                 expected,

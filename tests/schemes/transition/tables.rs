@@ -152,6 +152,30 @@ pub(crate) async fn an_id_of_two_rows_is_an_error<DB: Bed>(fresh: Fresh<DB>) {
     );
 }
 
+/// Of a migration that was forgotten, or ran under another name; of other tables nothing is said.
+pub(crate) async fn a_log_that_is_missing_is_named_with_the_way_out<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 1).await;
+    let elsewhere = || orders().log("event_of_orders");
+    let asked = async |orders: Transition<Order>, to| -> Answered {
+        let mut tx = DB::begin(&fresh.pool).await;
+        DB::apply(&orders, &mut tx, 1, &ask(to, "pay-1")).await
+    };
+    // One that is allowed, and one that is not.
+    for to in [Order::Paid, Order::Shipped] {
+        let error = asked(elsewhere(), to).await.unwrap_err();
+        assert!(matches!(error, TransitionError::NoLog { .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("`event_of_orders`") && text.contains("migrate()"));
+        assert!(!error.is_retryable());
+    }
+    elsewhere().migrate(&fresh.pool).await.unwrap();
+    assert!(is_applied(&asked(elsewhere(), Order::Paid).await.unwrap()));
+
+    let nothing = asked(Transition::on("nothing"), Order::Paid).await;
+    let is_other = matches!(nothing, Err(TransitionError::Sql(_)));
+    assert!(is_other, "{nothing:?}");
+}
+
 pub(crate) async fn two_migrations_at_once_make_one_log<DB: Bed>(fresh: Fresh<DB>) {
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
