@@ -193,6 +193,14 @@ pub(crate) const SURVIVORS: &[Reason] = &[
         ],
     ),
     (
+        "seen only by sessions without `autocommit`, of which tests/sql has some",
+        &[(
+            "mysql.rs",
+            "COMMIT; DO RELEASE_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')))",
+            "ROLLBACK; DO RELEASE_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')))",
+        )],
+    ),
+    (
         "sqlx has rolled back, and the statement behind it fails: nothing is there that could be kept",
         &[
             (

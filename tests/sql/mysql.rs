@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use idem_core::conformance::Harness;
+use idem_core::record::Slot;
+use idem_core::store::{MySqlStore, Store};
 use idem_tests::attempt::{TERMS, codes, finish, key};
 use idem_tests::database::{Aside, Database, OnMariaDb, mariadb, rows, scenes};
 use idem_tests::long::operations;
+use idem_tests::mariadb::MariaDbServer;
+use sqlx::MySqlPool;
 
 use crate::history;
 use crate::stands::stands;
@@ -41,6 +45,12 @@ mod at_repeatable_read {
     }
 }
 
+mod without_autocommit {
+    use super::*;
+
+    idem_core::conformance_tests!(OnMariaDb::without_autocommit());
+}
+
 mod at_serializable {
     use super::*;
 
@@ -64,6 +74,23 @@ async fn a_migration_that_was_killed_half_way_is_finished() {
     database.aside().await.run(half).await;
     let store = database.fresh_store().await;
     finish(&store, &key("order", "1"), 1, TERMS).await;
+}
+
+/// Whose defaults are not those that most servers have.
+#[tokio::test]
+async fn a_server_of_compact_rows_that_commits_nothing_by_itself_is_served() {
+    let options = &["--innodb-default-row-format=compact", "--autocommit=0"];
+    let server = MariaDbServer::start_with(options).unwrap();
+    let store = MySqlStore::new(MySqlPool::connect(&server.url()).await.unwrap());
+    store.migrate().await.unwrap();
+    let (key, other) = (
+        key("order", "1"),
+        MySqlStore::new(MySqlPool::connect(&server.url()).await.unwrap()),
+    );
+    assert_eq!(other.peek(&key).await.unwrap().reply, Slot::Absent);
+    finish(&store, &key, 1, TERMS).await;
+    let seen = other.peek(&key).await.unwrap().reply;
+    assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
 }
 
 #[tokio::test]

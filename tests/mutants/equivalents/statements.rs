@@ -41,7 +41,11 @@ pub(crate) const STATEMENTS: &[Reason] = &[
     ),
     (
         "nothing was written that could be kept",
-        &[("postgres.rs", "ROLLBACK", "COMMIT")],
+        &[
+            ("postgres.rs", "ROLLBACK", "COMMIT"),
+            ("mysql.rs", "COMMIT", "ROLLBACK"),
+            ("mysql.rs", "; COMMIT", "; ROLLBACK"),
+        ],
     ),
     (
         "a wider column holds what fits into the narrower one",

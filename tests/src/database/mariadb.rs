@@ -24,6 +24,8 @@ pub struct OnMariaDb {
     /// What its stores are given.
     options: MySqlConnectOptions,
     isolation: &'static str,
+    /// Whether a session commits each statement by itself.
+    autocommit: bool,
     connections: u32,
 }
 
@@ -36,6 +38,14 @@ impl OnMariaDb {
         }
     }
 
+    /// The same with sessions that commit nothing by themselves.
+    pub fn without_autocommit() -> Self {
+        Self {
+            autocommit: false,
+            ..Self::shared("REPEATABLE READ")
+        }
+    }
+
     fn named(database: &str, connections: u32) -> Self {
         let options = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
         let options = options.database(database);
@@ -43,13 +53,17 @@ impl OnMariaDb {
             direct: options.clone(),
             options,
             isolation: "REPEATABLE READ",
+            autocommit: true,
             connections,
         }
     }
 
     /// Connections as its stores have them, but for their number.
     pub async fn pool(&self, connections: u32) -> MySqlPool {
-        let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.isolation);
+        let set = format!(
+            "SET SESSION TRANSACTION ISOLATION LEVEL {}; SET SESSION autocommit = {}",
+            self.isolation, self.autocommit
+        );
         // Nobody ends these sessions: a ping before each call would only take time.
         MySqlPoolOptions::new()
             .max_connections(connections)

@@ -13,13 +13,13 @@ mod statements;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError};
-use sqlx::{MySql, MySqlConnection, QueryBuilder};
+use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlRow};
+use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlConnection, QueryBuilder};
 
 use self::statements::{
-    COMMIT, DELETE, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
+    COMMIT, DELETE, FIND, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
 };
-pub(super) use self::statements::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
+pub(super) use self::statements::{UPDATE, find, hex, insert_or_lock, lock_wait_timeout};
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
 use super::held::Held;
@@ -52,9 +52,7 @@ impl Dialect for MySql {
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
             .await?;
-        let mut found = Found::from(columns);
-        found.row = found.row.filter(|row| !row.record.is_empty());
-        Ok((held, found))
+        Ok((held, filled(columns)))
     }
 
     async fn put(
@@ -78,11 +76,7 @@ impl Dialect for MySql {
     }
 
     async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        let find = sqlx::query_as::<_, Columns>(FIND).bind(&at.hash[..]);
-        let mut found = Found::from(find.fetch_one(connection).await?);
-        // At READ UNCOMMITTED, empty rows of calls under way are seen.
-        found.row = found.row.filter(|row| !row.record.is_empty());
-        Ok(found)
+        found(connection, format!("{}; COMMIT", find(at))).await
     }
 
     async fn page(connection: &mut MySqlConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {
@@ -106,8 +100,9 @@ impl Dialect for MySql {
                 .bind(&*span.begin.0)
                 .bind(&*span.end.0)
                 .bind(left);
-            rows.extend(later.fetch_all(connection).await?);
+            rows.extend(later.fetch_all(&mut *connection).await?);
         }
+        end_reading(connection).await?;
         Ok(rows.into_iter().map(Entry::from).collect())
     }
 
@@ -138,7 +133,7 @@ impl Dialect for MySql {
             let migrated = migration.execute(held.connection().map_err(fault)?).await;
             migrated.map_err(fault)?;
         }
-        let unlock = "DO RELEASE_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')))";
+        let unlock = "COMMIT; DO RELEASE_LOCK(MD5(CONCAT(DATABASE(), '.idempotent_record')))";
         held.end(unlock).await.map_err(fault)?;
         Ok(())
     }
@@ -182,7 +177,8 @@ impl Dialect for MySql {
         .await?;
         let mut findings = judge(flush, has_binlog != 0, sync_binlog, engine.as_deref());
         findings.extend(dirty(&isolation));
-        findings.extend(migrate::doubt(tables(connection).await?));
+        findings.extend(migrate::doubt(tables(&mut *connection).await?));
+        end_reading(connection).await?;
         Ok(findings)
     }
 
@@ -203,6 +199,32 @@ impl Dialect for MySql {
 async fn now(connection: &mut MySqlConnection) -> sqlx::Result<StoreTime> {
     let now = sqlx::query_scalar(NOW);
     Ok(time(now.fetch_one(connection).await?))
+}
+
+/// Without `autocommit` a statement that reads begins a transaction, which would show the session
+/// what stood then for as long as it lives.
+async fn end_reading(connection: &mut MySqlConnection) -> sqlx::Result<()> {
+    sqlx::raw_sql("COMMIT").execute(connection).await?;
+    Ok(())
+}
+
+/// Runs a message that reads one row.
+pub(super) async fn found(
+    connection: &mut MySqlConnection,
+    message: String,
+) -> sqlx::Result<Found> {
+    let message = sqlx::raw_sql(AssertSqlSafe(message));
+    let rows: Vec<MySqlRow> = message.fetch_all(connection).await?;
+    let row = rows.last().ok_or(sqlx::Error::RowNotFound)?;
+    Ok(filled(Columns::from_row(row)?))
+}
+
+/// A row that was only just inserted holds nothing: one's own, or at READ UNCOMMITTED one of a call
+/// under way.
+fn filled(columns: Columns) -> Found {
+    let mut found = Found::from(columns);
+    found.row = found.row.filter(|row| !row.record.is_empty());
+    found
 }
 
 /// Writes `after` into the row, which is there and locked.

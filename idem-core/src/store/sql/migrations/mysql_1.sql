@@ -1,5 +1,5 @@
 -- The server commits each statement by itself, so each can be run again after a crash; the version
--- comes last.
+-- comes last. The index by key is too long for rows in the compact format.
 CREATE TABLE IF NOT EXISTS idempotent_record_version (
     version BIGINT NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB;
@@ -22,6 +22,6 @@ CREATE TABLE IF NOT EXISTS idempotent_record (
     update_time   BIGINT       NOT NULL,
     INDEX idempotent_record_by_key (business_type, business_key),
     INDEX idempotent_record_by_end (expire_at)
-) ENGINE = InnoDB;
+) ENGINE = InnoDB, ROW_FORMAT = DYNAMIC;
 
 INSERT INTO idempotent_record_version (version) VALUES (1);

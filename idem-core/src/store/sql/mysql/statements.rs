@@ -13,7 +13,7 @@ macro_rules! clock {
 
 pub(super) const NOW: &str = concat!("SELECT ", clock!());
 
-pub(in crate::store::sql) const FIND: &str = concat!(
+pub(super) const FIND: &str = concat!(
     "SELECT clock.micros, ",
     columns!(),
     " FROM (SELECT ",
@@ -100,6 +100,11 @@ pub(in crate::store::sql) fn insert_or_lock(at: &Address) -> String {
         hex(at.business_type.as_bytes()),
         hex(at.business_key.as_bytes())
     )
+}
+
+/// [`FIND`] of this key, in a text.
+pub(in crate::store::sql) fn find(at: &Address) -> String {
+    FIND.replace('?', &format!("x'{}'", hex(&at.hash)))
 }
 
 pub(in crate::store::sql) fn hex(bytes: &[u8]) -> String {

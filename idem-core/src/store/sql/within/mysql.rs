@@ -16,14 +16,14 @@
 use std::mem;
 use std::time::Duration;
 
-use sqlx::mysql::{MySqlDatabaseError, MySqlRow, MySqlTransactionManager};
-use sqlx::{AssertSqlSafe, Connection, FromRow, MySql, MySqlConnection, Transaction};
+use sqlx::mysql::{MySqlDatabaseError, MySqlTransactionManager};
+use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::mysql::{FIND, UPDATE, hex, insert_or_lock, lock_wait_timeout};
-use super::super::row::{Address, Columns, Found, Row, micros};
+use super::super::mysql::{UPDATE, find, found, hex, insert_or_lock, lock_wait_timeout};
+use super::super::row::{Address, Row, micros};
 use super::{
     Call, Entered, Hold, Within, back, deepen, depth, mark, roll_back_to, unmark, write_and_keep,
 };
@@ -74,7 +74,7 @@ impl Within for MySql {
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        let check = format!("{}; {}", unmark(at), find(at));
+        let check = format!("{}; {}", unmark(at), find_and_lock(at));
         if found(connection, check).await?.row.as_ref() != before {
             return Ok(false);
         }
@@ -167,14 +167,13 @@ fn lock(at: &Address, patience: Duration) -> String {
          /*M! SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ {}; \
          {PATIENT_AGAIN}; {}; {}",
         insert_or_lock(at),
-        find(at),
+        find_and_lock(at),
         mark(at)
     )
 }
 
-fn find(at: &Address) -> String {
-    let find = FIND.replace('?', &format!("x'{}'", hex(&at.hash)));
-    format!("{find} FOR UPDATE")
+fn find_and_lock(at: &Address) -> String {
+    format!("{} FOR UPDATE", find(at))
 }
 
 /// As text, like all that is sent here: where sqlx is dropped while it prepares a statement, its
@@ -204,19 +203,4 @@ fn update(at: &Address, row: &Row, now: StoreTime) -> String {
         update.push_str(piece);
     }
     update
-}
-
-/// Runs a message that reads one row.
-async fn found(connection: &mut MySqlConnection, message: String) -> sqlx::Result<Found> {
-    let message = sqlx::raw_sql(AssertSqlSafe(message));
-    let rows: Vec<MySqlRow> = message.fetch_all(connection).await?;
-    let row = rows.last().ok_or(sqlx::Error::RowNotFound)?;
-    Ok(filled(Columns::from_row(row)?))
-}
-
-/// A row that was only just inserted holds nothing.
-fn filled(columns: Columns) -> Found {
-    let mut found = Found::from(columns);
-    found.row = found.row.filter(|row| !row.record.is_empty());
-    found
 }
