@@ -2,6 +2,7 @@
 
 use std::future::Future;
 
+use idem_core::store::Store;
 use idem_core::transaction::Database;
 use idem_core::{Idempotency, MemoryStore};
 use idem_tests::body::Bodies;
@@ -11,6 +12,11 @@ use sqlx::{Pool, Transaction};
 pub(crate) trait Base: Database {
     /// Whether even a call without patience waits, so that an answer does not tell who has waited.
     const ALWAYS_WAITS: bool = false;
+
+    type Store: Store;
+
+    /// The store of its records.
+    fn store(pool: &Pool<Self>) -> Self::Store;
 
     /// A new one.
     fn place() -> impl Future<Output = Place<Self>> + Send;

@@ -1,12 +1,12 @@
 //! A body that ends its caller's transaction: what it did may be kept, and nobody can say so. Its
 //! record is kept in no other transaction, so nobody is given its result.
 
-use idem_core::{Error, Key, Policy, idempotent};
+use idem_core::{Error, Key, OnError, Policy, Results, idempotent};
 use sqlx::{Executor, Transaction};
 
 use crate::base::{Base, Place};
 use crate::isolation::begin_at;
-use crate::shop::refusal;
+use crate::shop::{self, Final, pay, refusal};
 
 #[idempotent(prefix = "no_key", key = number, tx = tx, engine = place.idem, on_missing_key = "run")]
 async fn without_key<D: Base>(
@@ -70,6 +70,71 @@ async fn is_told_then<D: Base>(
     };
     assert_eq!(place.effects().await, kept, "{end}, commits: {commits}");
     D::clear(&place.pool).await;
+}
+
+/// How a body ends that has ended its transaction.
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    Succeed,
+    Fail,
+    /// With an error that is to be replayed.
+    FailForGood,
+}
+
+async fn ends_then<D: Base>(
+    place: &Place<D>,
+    tx: &mut Transaction<'_, D>,
+    end: &'static str,
+    then: Then,
+) -> Result<String, Final>
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let body = async |tx: &mut Transaction<'_, D>| {
+        let ended = ends(tx, end).await;
+        let ended = ended.map_err(|error| Final::Other(error.to_string()))?;
+        match then {
+            Then::Succeed => Ok(ended),
+            Then::Fail | Then::FailForGood => Err(Final::Declined(1)),
+        }
+    };
+    let mut results = Results::stored();
+    if let Then::FailForGood = then {
+        results = results.replay_errors().on_error(OnError::Replay);
+    }
+    let call = place
+        .idem
+        .run_in_with(tx, key(), Policy::new(), results, None, body);
+    call.await
+}
+
+/// However a body ends that says `end`, its caller is told, and can write nothing that would be kept
+/// without what it wrote before; `kept` is what the body itself kept.
+pub(crate) async fn nothing_goes_on_behind<D: Base>(end: &'static str, kept: &[i64])
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
+    for then in [Then::Succeed, Then::Fail, Then::FailForGood] {
+        let context = format!("{end}, {then:?}");
+        let mut tx = place.begin().await;
+        let told = ends_then(&place, &mut tx, end, then).await;
+        assert_eq!(
+            told,
+            Err(Final::Other("outcome_unknown".to_owned())),
+            "{context}"
+        );
+        D::add(&mut tx, 8).await.expect_err(&context);
+        let _ = tx.commit().await;
+        assert_eq!(place.effects().await, kept, "{context}");
+        D::clear(&place.pool).await;
+    }
+    // The connections are as good as any.
+    for number in 1..=8 {
+        let mut tx = place.begin().await;
+        pay(&place, &mut tx, number, shop::Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+    }
 }
 
 /// Nobody is given the result of the body that ended so.

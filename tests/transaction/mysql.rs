@@ -42,6 +42,12 @@ async fn place(server: &str) -> Place<MySql> {
 impl Base for MySql {
     const ALWAYS_WAITS: bool = true;
 
+    type Store = MySqlStore;
+
+    fn store(pool: &MySqlPool) -> MySqlStore {
+        MySqlStore::new(pool.clone())
+    }
+
     async fn place() -> Place<Self> {
         place(&elsewhere::server(|| SERVER.url())).await
     }
@@ -137,6 +143,7 @@ crate::scenes! { MySql:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        who_was_taken_over_when_its_lease_lapsed_is_told_and_rolls_back,
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },

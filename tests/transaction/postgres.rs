@@ -39,6 +39,12 @@ async fn place(pool: PgPool) -> Place<Postgres> {
 }
 
 impl Base for Postgres {
+    type Store = PostgresStore;
+
+    fn store(pool: &PgPool) -> PostgresStore {
+        PostgresStore::new(pool.clone())
+    }
+
     async fn place() -> Place<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed));
@@ -135,6 +141,7 @@ crate::scenes! { Postgres:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        who_was_taken_over_when_its_lease_lapsed_is_told_and_rolls_back,
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },
@@ -298,6 +305,13 @@ const ENDS: [(&str, &[i64]); 6] = [
 
 /// With a savepoint that looks like the body's own.
 const END_IN_DISGUISE: &str = "ROLLBACK; BEGIN; SAVEPOINT _sqlx_savepoint_1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_a_body_that_ends_the_transaction_nothing_goes_on() {
+    for (end, kept) in ENDS.into_iter().chain([(END_IN_DISGUISE, &[][..])]) {
+        crate::ended::nothing_goes_on_behind::<Postgres>(end, kept).await;
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {

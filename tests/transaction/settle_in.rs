@@ -1,7 +1,10 @@
 //! Attempts in lease mode that settle their record together with their effects.
 
-use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
+use std::time::Duration;
+
+use idem_core::{Attempt, Error, Idempotency, Key, Outcome, Policy, observe};
 use idem_tests::body::Held;
+use idem_tests::faulty::{Fault, Faulty, Verb};
 
 use crate::base::{Base, Place};
 
@@ -104,6 +107,43 @@ pub(crate) async fn the_effects_of_a_stale_owner_roll_back_with_it<D: Base>() {
     assert_eq!(other.unwrap(), 1);
     assert_eq!(stale.unwrap(), 1, "the winner's result");
     assert_eq!(place.effects().await, [1]);
+}
+
+/// Its renewals go unheard, so its lease ends by the clock of the database.
+pub(crate) async fn who_was_taken_over_when_its_lease_lapsed_is_told_and_rolls_back<D: Base>() {
+    let place = D::place().await;
+    let deaf = Faulty::new(D::store(&place.pool));
+    deaf.always(Verb::Renew, Fault::hang());
+    let deaf = Idempotency::builder(deaf).build().unwrap();
+    let lease = Policy::new().lease(Duration::from_secs(1));
+    let held = Held::new();
+    let stale = deaf.run(key(), lease, async || {
+        let attempt = Attempt::current().expect("this body is guarded");
+        held.stay().await;
+        let mut tx = place.begin().await;
+        D::add(&mut tx, 7).await?;
+        attempt.settle_in(&mut tx, &0_u32).await?;
+        tx.commit().await?;
+        anyhow::Ok(0_u32)
+    });
+    let other = async {
+        held.entered().await;
+        let patient = lease.rerun_abandoned().wait_in_progress();
+        let patient = patient.wait(Duration::from_secs(20));
+        let run = place.leases.run(key(), patient, || effect(&place)).await;
+        held.release();
+        run
+    };
+    let (stale, other) = tokio::join!(stale, other);
+    assert_eq!(other.unwrap(), 1);
+    let told = stale.unwrap_err().downcast::<Error>().unwrap();
+    assert!(matches!(told, Error::LeaseLost { .. }), "{told}");
+    assert_eq!(place.effects().await, [1]);
+    let replayed = place
+        .leases
+        .run(key(), Policy::new(), || effect(&place))
+        .await;
+    assert_eq!(replayed.unwrap(), 1);
 }
 
 pub(crate) async fn a_record_that_is_kept_elsewhere_is_not_settled_here<D: Base>() {

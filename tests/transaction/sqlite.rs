@@ -12,6 +12,12 @@ use crate::isolation::code;
 use crate::shop::{Then, pay, refusal};
 
 impl Base for Sqlite {
+    type Store = SqliteStore;
+
+    fn store(pool: &SqlitePool) -> SqliteStore {
+        SqliteStore::new(pool.clone())
+    }
+
     async fn place() -> Place<Self> {
         let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
         let folder = folder.unwrap();
@@ -105,6 +111,7 @@ crate::scenes! { Sqlite:
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,
+        who_was_taken_over_when_its_lease_lapsed_is_told_and_rolls_back,
         a_record_that_is_kept_elsewhere_is_not_settled_here,
         a_body_with_tx_has_nothing_to_settle,
     },

@@ -87,12 +87,15 @@
 //! what of it is kept. The call says so by [`Error::OutcomeUnknown`]; without a key by an
 //! [`Error::Store`] that is not retryable. No success is recorded, as its effects may be gone: so the
 //! next call with the key may run the body again, also where they are not. Look before you make it.
+//! PostgreSQL says so also of a body that then returns an error, and lets the caller write nothing
+//! more until it has ended its transaction; on the others that error is returned as it is.
 //!
 //! A `begin` on `tx` that fails, or that a time-out drops, makes sqlx roll back the savepoint of the
 //! body with it, and on PostgreSQL what is around that, too. The call then returns an error, and
 //! nothing is kept of what the body did. But where PostgreSQL was left in no transaction at all, what
-//! the body still writes is committed at once, and an `Ok` of it becomes [`Error::OutcomeUnknown`]. So
-//! let no time-out drop a `begin`, and return its error.
+//! the body still writes is committed at once, and an `Ok` of it becomes [`Error::OutcomeUnknown`]; and
+//! where the call itself is dropped after that, so is what its caller still writes. So let no time-out
+//! drop a `begin`, and return its error.
 //!
 //! A call within the body of another, with the same key and in the same transaction, is a mistake:
 //! the outer one returns an error, and the effects of both are taken back.

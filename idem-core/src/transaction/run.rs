@@ -1,5 +1,6 @@
 //! Running a body in its savepoint, and writing down how it ended.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -97,20 +98,20 @@ impl Run {
                 }
             }
             (Err(error), outcome @ Outcome::FailedWith(_)) => {
-                let reason = match held.finish_failed(outcome, savepoint, depth).await {
-                    Ok(true) => return Err(error),
-                    Ok(false) => "its record is no longer as it was read".to_owned(),
-                    Err(reason) => D::fault(reason).to_string(),
-                };
-                let key = &inner.store_key;
-                tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
+                if let Err(reason) = D::back(&mut savepoint, &held.at).await {
+                    held.is_not_recorded(&D::fault(reason));
+                    return held.failed(error, results, savepoint, depth).await;
+                }
+                let before = held.at_first.as_ref();
+                match held.finish(outcome, before, savepoint, depth).await {
+                    Ok(true) => {}
+                    Ok(false) => held.is_not_recorded(&"its record is no longer as it was read"),
+                    Err(reason) => held.is_not_recorded(&D::fault(reason)),
+                }
                 Err(error)
             }
             // Whatever the error means to a store elsewhere: here nothing has happened.
-            (Err(error), _) => {
-                D::guard(&mut savepoint).await;
-                Err(error)
-            }
+            (Err(error), _) => held.failed(error, results, savepoint, depth).await,
         }
     }
 
@@ -183,19 +184,20 @@ impl Held {
         }
     }
 
-    /// The same, after what the body did was taken back.
-    async fn finish_failed<D: Database>(
+    fn is_not_recorded(&self, reason: &dyn Display) {
+        let key = &self.attempt.inner().store_key;
+        tracing::error!(?key, error = %reason, "an error could not be recorded; a duplicate will run again");
+    }
+
+    async fn failed<T, E, D: Database>(
         &self,
-        outcome: Outcome,
-        mut savepoint: Transaction<'_, D>,
+        error: E,
+        results: Results<T, E>,
+        savepoint: Transaction<'_, D>,
         depth: usize,
-    ) -> sqlx::Result<bool> {
-        if let Err(error) = D::back(&mut savepoint, &self.at).await {
-            D::guard(&mut savepoint).await;
-            return Err(error);
-        }
-        self.finish(outcome, self.at_first.as_ref(), savepoint, depth)
-            .await
+    ) -> Result<T, E> {
+        let context = Some(self.attempt.context());
+        failed(error, results, savepoint, (depth, self.began), context).await
     }
 
     /// Without an echo: what a database lost, it lost with the effects.
@@ -211,19 +213,30 @@ impl Held {
 async fn keep<T, E, D: Database>(
     result: Result<T, E>,
     results: Results<T, E>,
-    mut savepoint: Transaction<'_, D>,
+    savepoint: Transaction<'_, D>,
     depth: usize,
 ) -> Result<T, E> {
     let value = match result {
         Ok(value) => value,
-        Err(error) => {
-            D::guard(&mut savepoint).await;
-            return Err(error);
-        }
+        Err(error) => return failed(error, results, savepoint, (depth, None), None).await,
     };
     match D::keep(savepoint, depth).await {
         Ok(()) => Ok(value),
         Err(error) => Err(results.refuse(unkept::<D>(None, error))),
+    }
+}
+
+/// What a body did is taken back, and its error returned; unless its transaction is no more.
+async fn failed<T, E, D: Database>(
+    error: E,
+    results: Results<T, E>,
+    mut savepoint: Transaction<'_, D>,
+    (depth, began): (usize, Option<i64>),
+    context: Option<Context>,
+) -> Result<T, E> {
+    match D::guard_failed(&mut savepoint, depth, began).await {
+        Err(gone) if D::is_gone(&gone) => Err(results.refuse(unkept::<D>(context, gone))),
+        _ => Err(error),
     }
 }
 

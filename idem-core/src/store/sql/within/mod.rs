@@ -17,8 +17,9 @@ use std::mem;
 use std::pin::Pin;
 use std::time::Duration;
 
-use sqlx::Connection;
-use sqlx::{Database, Transaction};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use sqlx::error::DatabaseError;
+use sqlx::{Connection, Database, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::row::{Address, Found, Row};
@@ -102,6 +103,20 @@ pub trait Within: Database {
     /// After an error: where the server itself has ended the transaction, sees to it that nothing
     /// is written until the caller ends it, too. Each statement would be committed alone.
     fn guard(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+
+    /// The same after a body that returned an error, in the savepoint that sqlx opened as the level
+    /// `depth`. Fails with an error that [`is_gone`](Self::is_gone) where this database can tell that
+    /// the transaction in which it began is no more.
+    fn guard_failed(
+        connection: &mut Self::Connection,
+        _depth: usize,
+        _began: Option<i64>,
+    ) -> impl Future<Output = sqlx::Result<()>> + Send {
+        async {
+            Self::guard(connection).await;
+            Ok(())
+        }
+    }
 
     /// After sqlx has ended what the caller has open, in place of a savepoint that it could not
     /// open: the same, and as many levels as there were, so that each of its owners ends its own.
@@ -198,6 +213,12 @@ async fn deepen<D: Database>(connection: &mut D::Connection, depth: usize) {
             Err(_) => return,
         }
     }
+}
+
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
+    let error = error.as_database_error();
+    error.and_then(DatabaseError::code).as_deref() == Some(code)
 }
 
 #[cfg(any(feature = "mysql", feature = "postgres"))]

@@ -14,7 +14,6 @@
 use std::mem;
 use std::time::Duration;
 
-use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgRow, PgTransactionManager};
 use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager;
@@ -25,7 +24,9 @@ use super::super::postgres::{
     advisory, bind_insert, bind_update, insert, literal, lock_timeout, update,
 };
 use super::super::row::{Address, Columns, Row, bind_row, columns, micros};
-use super::{Call, Entered, Hold, Within, anew, back, deepen, depth, mark, release, roll_back_to};
+use super::{
+    Call, Entered, Hold, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
+};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 
@@ -142,6 +143,23 @@ impl Within for Postgres {
     /// An error ends no transaction here.
     async fn guard(_: &mut PgConnection) {}
 
+    /// Goes back first: what failed has most often given up the transaction, and then nothing else is
+    /// answered.
+    async fn guard_failed(
+        connection: &mut PgConnection,
+        depth: usize,
+        began: Option<i64>,
+    ) -> sqlx::Result<()> {
+        let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
+        let back = back.execute(&mut *connection).await;
+        match (&back, began) {
+            (Ok(_), Some(_)) => return fail_where_gone(connection, began).await,
+            (Ok(_), None) => {}
+            (Err(error), _) => guard_where_gone(connection, error).await,
+        }
+        back.map(drop)
+    }
+
     /// Given up, as it was: down to the level that sqlx went back to, and that level itself until
     /// its owner rolls it back. Leaked, as its owner is to end it.
     async fn reopen(connection: &mut PgConnection, depth: usize) {
@@ -224,12 +242,14 @@ async fn put(
 }
 
 /// Where this is not the transaction that began then, an error, after which none that is open here
-/// can keep anything.
+/// can keep anything: also where it has a savepoint that looks like the one sqlx goes back to.
 async fn fail_where_gone(connection: &mut PgConnection, began: Option<i64>) -> sqlx::Result<()> {
     let is_the_same = sqlx::query_scalar(IS_THE_SAME).bind(began);
     let is_the_same: Option<bool> = is_the_same.fetch_one(&mut *connection).await?;
     if is_the_same != Some(true) {
-        sqlx::raw_sql(GIVE_UP).execute(connection).await?;
+        let around = depth::<Postgres>(connection).saturating_sub(1);
+        let give_up = sqlx::raw_sql(AssertSqlSafe(give_up(around)));
+        give_up.execute(connection).await?;
     }
     Ok(())
 }
@@ -240,11 +260,6 @@ async fn guard_where_gone(connection: &mut PgConnection, error: &sqlx::Error) {
         let guard = sqlx::raw_sql("BEGIN READ ONLY");
         let _ = guard.execute(connection).await;
     }
-}
-
-fn has_code(error: &sqlx::Error, code: &str) -> bool {
-    let error = error.as_database_error();
-    error.and_then(DatabaseError::code).as_deref() == Some(code)
 }
 
 fn hold(entered: &PgRow) -> sqlx::Result<Hold> {

@@ -8,7 +8,6 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use sqlx::error::DatabaseError;
 use sqlx::sqlite::SqliteTransactionManager;
 use sqlx::{AssertSqlSafe, Connection, Sqlite, SqliteConnection, Transaction};
 use sqlx_core::transaction::TransactionManager;
@@ -17,7 +16,9 @@ use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
 use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
 use super::super::sqlite::{INSERT, bind_insert, clock, find, put, select_key};
-use super::{Call, Entered, Hold, Within, anew, deepen, depth, roll_back_to, write_and_keep};
+use super::{
+    Call, Entered, Hold, Within, anew, deepen, depth, has_code, roll_back_to, write_and_keep,
+};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 use crate::transaction::Whole;
@@ -197,11 +198,6 @@ async fn insert(
         Ok(_) => Ok(()),
         Err(error) => Err(gone_if_unmarked(&mut savepoint, error).await),
     }
-}
-
-fn has_code(error: &sqlx::Error, code: &str) -> bool {
-    let error = error.as_database_error();
-    error.and_then(DatabaseError::code).as_deref() == Some(code)
 }
 
 async fn run(connection: &mut SqliteConnection, statement: &'static str) -> sqlx::Result<()> {

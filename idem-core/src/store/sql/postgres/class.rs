@@ -1,0 +1,47 @@
+//! What an error means, by its code.
+
+use super::super::fault::Class;
+
+/// By the classes and codes of appendix A of the manual.
+pub(super) fn class(code: &str) -> Class {
+    match code {
+        "40001" | "40P01" => Class::Conflict,
+        "55P03" => Class::Locked,
+        // A read-only transaction: a standby, or a primary that is being demoted.
+        "25006" => Class::Refused,
+        // No such schema, table, column, function or database; no such right.
+        "3F000" | "42P01" | "42703" | "42883" | "3D000" | "42501" => Class::Misconfigured,
+        _ => match code.get(..2) {
+            Some("28") => Class::Misconfigured,
+            // Out of memory, disk or connections.
+            Some("53") => Class::Refused,
+            // Connection trouble; cancelled, shut down or starting; trouble of the system.
+            Some("08" | "57" | "58") => Class::Unavailable,
+            _ => Class::Protocol,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_apart_by_their_code() {
+        let expected = [
+            ("40001", Class::Conflict),
+            ("40P01", Class::Conflict),
+            ("55P03", Class::Locked),
+            ("57P01", Class::Unavailable),
+            ("53300", Class::Refused),
+            ("42P01", Class::Misconfigured),
+            ("42883", Class::Misconfigured),
+            ("28P01", Class::Misconfigured),
+            ("22001", Class::Protocol),
+            ("", Class::Protocol),
+        ];
+        for (code, expected) in expected {
+            assert_eq!(class(code), expected, "{code}");
+        }
+    }
+}
