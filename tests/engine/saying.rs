@@ -1,28 +1,28 @@
 //! What an operator is told: beside each counter one event at the level of errors, without keys;
 //! and a warning now and then while calls are refused.
 
-use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use idem_core::{Policy, StoreErrorKind};
+use idem_tests::events::Events;
 use idem_tests::faulty::{Fault, Verb};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::Level;
+use tracing::subscriber::DefaultGuard;
 
 use crate::rig::{Bodies, Rig, key};
 
-/// Keeps the text of what this thread says at a level: errors, unless said.
-#[derive(Clone)]
-struct Said(Arc<Mutex<Vec<String>>>, Level);
-
-impl Default for Said {
-    fn default() -> Self {
-        Self(Arc::default(), Level::ERROR)
-    }
-}
+/// The text of what this thread says at a level.
+#[derive(Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
 
 impl Said {
+    /// Listens until the guard is dropped.
+    fn listens(&self, level: Level) -> DefaultGuard {
+        let said = self.0.clone();
+        let keep = move |text: &str| said.lock().unwrap().push(text.to_owned());
+        tracing::subscriber::set_default(Events::of(level, keep))
+    }
+
     /// The one event that names the key only by its hash.
     fn only(&self) -> String {
         let said = self.0.lock().unwrap();
@@ -34,45 +34,12 @@ impl Said {
     }
 }
 
-impl Subscriber for Said {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == self.1 && metadata.target().starts_with("idem_core")
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut text = Text::default();
-        event.record(&mut text);
-        self.0.lock().unwrap().push(text.0);
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-#[derive(Default)]
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        write!(self.0, "{}={value:?} ", field.name()).unwrap();
-    }
-}
-
 #[tokio::test]
 async fn a_result_that_the_store_does_not_know_yet_is_said_to_be_unconfirmed() {
     let (rig, bodies, said) = (Rig::new(), Bodies::default(), Said::default());
     let away = Fault::fail(StoreErrorKind::Unavailable);
     rig.store.always(Verb::Settle, away);
-    let listens = tracing::subscriber::set_default(said.clone());
+    let listens = said.listens(Level::ERROR);
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
     drop(listens);
     let only = said.only();
@@ -86,7 +53,7 @@ async fn a_result_that_the_store_does_not_know_yet_is_said_to_be_unconfirmed() {
 async fn a_body_that_runs_without_a_guard_is_said_to() {
     let (rig, bodies, said) = (Rig::new(), Bodies::default(), Said::default());
     rig.store.always(Verb::Claim, Fault::unsent());
-    let listens = tracing::subscriber::set_default(said.clone());
+    let listens = said.listens(Level::ERROR);
     let policy = Policy::new().run_on_store_error();
     assert_eq!(rig.count(policy, &bodies).await.unwrap(), 1);
     drop(listens);
@@ -101,7 +68,7 @@ async fn a_result_that_is_not_stored_is_said_not_to_be() {
         Rig::with(|builder| builder.max_result_bytes(0)),
         Said::default(),
     );
-    let listens = tracing::subscriber::set_default(said.clone());
+    let listens = said.listens(Level::ERROR);
     rig.run(Policy::new(), async || Ok(1)).await.unwrap();
     drop(listens);
     let only = said.only();
@@ -112,9 +79,9 @@ async fn a_result_that_is_not_stored_is_said_not_to_be() {
 #[tokio::test]
 async fn calls_that_are_refused_while_the_store_is_away_are_said_together() {
     let (rig, bodies) = (Rig::new(), Bodies::default());
-    let said = Said(Arc::default(), Level::WARN);
+    let said = Said::default();
     rig.store.always(Verb::Claim, Fault::unsent());
-    let listens = tracing::subscriber::set_default(said.clone());
+    let listens = said.listens(Level::WARN);
     for _ in 0..20 {
         let refused = rig.count(Policy::new(), &bodies).await.unwrap_err();
         assert_eq!(refused.code(), "store");

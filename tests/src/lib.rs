@@ -18,6 +18,7 @@ pub mod cluster;
 pub mod database;
 pub mod differential;
 pub mod elsewhere;
+pub mod events;
 pub mod faulty;
 pub mod history;
 pub mod long;
