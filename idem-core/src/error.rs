@@ -27,11 +27,11 @@ use crate::key::Key;
 #[non_exhaustive]
 pub enum Error {
     /// A live attempt holds the key, or somebody holds the lock. Try again after `retry_after`, or
-    /// wait with `in_progress = "wait"`; for a lock with `wait`.
+    /// wait with `in_progress = "wait"`; for a lock with `wait`. (A call with `tx` waits for other
+    /// transactions, but for no attempt in lease mode.)
     #[error(
-        "{context} {}; try again in {retry_after:?}, or wait for it with {}",
+        "{context} {}; try again in {retry_after:?}",
         if context.key.is_lock() { "is held" } else { "is being processed" },
-        if context.key.is_lock() { "`wait`" } else { "in_progress = \"wait\"" }
     )]
     InProgress {
         /// Which call was refused.
