@@ -2,6 +2,7 @@
 //! scene on each database at each isolation.
 
 mod bed;
+mod errors;
 mod generic;
 mod insert;
 mod transition;

@@ -61,6 +61,16 @@ mod at_serializable {
     }
 }
 
+/// The session lets no statement run for as long as the store would wait for a lock.
+#[tokio::test]
+async fn a_locked_row_is_no_leave_to_run_for_a_session_in_a_hurry() {
+    let database = OnPostgres::empty().await;
+    database.fresh_store().await;
+    let hurried = database.options().options([("statement_timeout", "200ms")]);
+    let store = PostgresStore::new(PgPool::connect_with(hurried).await.unwrap());
+    rows::is_no_leave_to_run(&database, store).await;
+}
+
 #[tokio::test]
 async fn check_names_what_can_lose_records() {
     let database = OnPostgres::empty().await;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
 use idem_tests::body::until;
+use sqlx::{AssertSqlSafe, Executor};
 
 use crate::base::{Base, Place};
 use crate::shop::{Then, pay, pay_or_wait, pay_or_wait_briefly, refusal};
@@ -122,6 +123,26 @@ pub(crate) async fn a_duplicate_waits_no_longer_than_it_says<D: Base>() {
         .await
         .unwrap();
     assert_eq!(D::patience(&mut second).await, patience);
+    second.commit().await.unwrap();
+    first.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1, 2]);
+}
+
+/// `hurry` lets no statement of the session run for so long.
+pub(crate) async fn who_is_stopped_while_it_waits_is_told_that_the_first_runs<D: Base>(hurry: &str)
+where
+    for<'c> &'c mut D::Connection: Executor<'c, Database = D>,
+{
+    let place = D::place().await;
+    let mut first = place.begin().await;
+    pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
+
+    let mut second = place.begin().await;
+    let hurry = sqlx::raw_sql(AssertSqlSafe(hurry.to_owned()));
+    hurry.execute(&mut *second).await.unwrap();
+    let refused = refusal(pay_or_wait(&place, &mut second, 1, Then::End).await);
+    assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+    pay(&place, &mut second, 2, Then::End).await.unwrap();
     second.commit().await.unwrap();
     first.commit().await.unwrap();
     assert_eq!(place.effects().await, [1, 2]);

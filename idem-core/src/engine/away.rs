@@ -23,7 +23,7 @@ impl Away {
     /// One more.
     pub(crate) fn refused(&self, error: &StoreError) {
         if let Some(refused) = self.untold(Instant::now()) {
-            tracing::warn!(%error, refused, "calls are refused: the store is away");
+            tracing::warn!(%error, refused, "calls are refused: the store granted nothing");
         }
     }
 

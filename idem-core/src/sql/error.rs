@@ -24,15 +24,16 @@ pub enum SqlError {
         /// What the database said.
         source: sqlx::Error,
     },
-    /// The database does not take statements now, whatever they say: no connection, shut down,
-    /// read-only, full. Roll back, and try again when it does. To a consumer of messages this is
+    /// The database does not take statements now, whatever they say: no connection, not let in, shut
+    /// down, read-only, full. Roll back, and try again when it does. To a consumer of messages this is
     /// [`Meaning::Away`](crate::consumer::Meaning::Away).
     #[error("the database does not take statements now")]
     Away {
         /// What the database or its driver said.
         source: sqlx::Error,
     },
-    /// Anything else: a violated constraint, a table that is not there.
+    /// Anything else: a violated constraint, a table that is not there, a statement that took longer
+    /// than it may (`statement_timeout`, `max_statement_time`) or was cancelled.
     #[error("the statement failed")]
     Database {
         /// What the database or its driver said.

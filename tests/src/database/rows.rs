@@ -133,7 +133,11 @@ pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D
 /// somebody has the record has said enough.
 pub async fn a_locked_row_is_no_leave_to_run<D: Database>(database: &D) {
     let store = database.fresh_store().await;
-    let store = D::limited(&store, Duration::from_secs(2));
+    is_no_leave_to_run(database, D::limited(&store, Duration::from_secs(2))).await;
+}
+
+/// The same, of a store whose limit nobody has changed.
+pub async fn is_no_leave_to_run<D: Database>(database: &D, store: D::Store) {
     let idem = Idempotency::builder(store)
         .namespace("shop")
         .build()

@@ -106,8 +106,8 @@ impl<D: Dialect> Classes for D {
         match fault::class(error, D::class) {
             Class::Conflict => Trouble::Serialization,
             Class::Locked => Trouble::Locked,
-            Class::Unavailable | Class::Refused => Trouble::Away,
-            Class::Misconfigured | Class::Protocol => Trouble::Other,
+            Class::Unavailable | Class::Refused | Class::NotLetIn => Trouble::Away,
+            Class::Stopped | Class::Misconfigured | Class::Protocol => Trouble::Other,
         }
     }
 }

@@ -13,10 +13,15 @@ pub(super) enum Class {
     Conflict,
     /// Somebody's transaction kept the row for too long.
     Locked,
+    /// The statement took too long, or somebody cancelled it. That says nothing of the database, but
+    /// it may have waited for a lock.
+    Stopped,
     /// No connection, or no answer.
     Unavailable,
     /// The database can not take the write now.
     Refused,
+    /// It lets nobody of this name in, whatever they would say. Somebody has to change the set-up.
+    NotLetIn,
     /// Somebody has to change the set-up.
     Misconfigured,
     /// The rest.
@@ -97,8 +102,13 @@ impl From<Fault> for StoreError {
         let (kind, advice) = match fault.class {
             Class::Conflict => (StoreErrorKind::Conflict, ": transactions in conflict"),
             Class::Locked => (StoreErrorKind::Conflict, ": locked by another transaction"),
+            Class::Stopped => (
+                StoreErrorKind::Conflict,
+                ": stopped before its end, perhaps while it waited for another transaction",
+            ),
             Class::Unavailable => (StoreErrorKind::Unavailable, ""),
             Class::Refused => (StoreErrorKind::Refused, ""),
+            Class::NotLetIn => (StoreErrorKind::Misconfigured, ""),
             Class::Misconfigured => (
                 StoreErrorKind::Misconfigured,
                 " (has migrate() been run, by a user with the rights to use its tables?)",

@@ -263,16 +263,25 @@ async fn tables(connection: &mut MySqlConnection) -> sqlx::Result<Tables> {
 
 fn class(number: u16) -> Class {
     match number {
-        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001.
-        1213 | 1020 => Class::Conflict,
+        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001; what Group
+        // Replication rolls back at its commit. Galera says 1213 then.
+        1213 | 1020 | 3101 => Class::Conflict,
         // ER_LOCK_WAIT_TIMEOUT
         1205 => Class::Locked,
-        // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full.
-        1290 | 1792 | 1836 | 1021 | 1114 | 1037 | 1041 | 1040 | 1203 | 1226 => Class::Refused,
-        // Shut down, interrupted, killed, took too long.
-        1053 | 1317 | 1927 | 3024 => Class::Unavailable,
-        // No such database, table or column; no such user or right.
-        1046 | 1049 | 1146 | 1054 | 1044 | 1045 | 1142 | 1143 | 1227 => Class::Misconfigured,
+        // Interrupted; took too long, to MySQL, to MariaDB.
+        1317 | 3024 | 1969 => Class::Stopped,
+        // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full. A node
+        // without its cluster, of Galera, of Group Replication.
+        1290 | 1792 | 1836 | 1021 | 1114 | 1037 | 1041 | 1040 | 1203 | 1226 | 1047 | 3100 => {
+            Class::Refused
+        }
+        // Shut down, killed, idle for too long.
+        1053 | 1927 | 4031 => Class::Unavailable,
+        // No such database or user; the host is blocked or not known, the account is locked, the
+        // password is old.
+        1049 | 1044 | 1045 | 1698 | 1129 | 1130 | 3118 | 4151 | 1820 | 1862 => Class::NotLetIn,
+        // No database chosen; no such table or column; no such right.
+        1046 | 1146 | 1054 | 1142 | 1143 | 1227 => Class::Misconfigured,
         _ => Class::Protocol,
     }
 }
@@ -327,8 +336,12 @@ mod tests {
             (1213, Class::Conflict),
             (1020, Class::Conflict),
             (1205, Class::Locked),
+            (1317, Class::Stopped),
+            (1969, Class::Stopped),
             (1290, Class::Refused),
+            (1047, Class::Refused),
             (1053, Class::Unavailable),
+            (1045, Class::NotLetIn),
             (1146, Class::Misconfigured),
             (1406, Class::Protocol),
         ];

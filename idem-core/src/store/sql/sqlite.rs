@@ -197,8 +197,10 @@ impl Dialect for Sqlite {
             5 | 6 => Class::Conflict,
             // NOMEM, READONLY, IOERR, FULL
             7 | 8 | 10 | 13 => Class::Refused,
-            // ERROR: our statements are sound, so their tables are not there. PERM, CANTOPEN, AUTH
-            1 | 3 | 14 | 23 => Class::Misconfigured,
+            // PERM, CANTOPEN
+            3 | 14 => Class::NotLetIn,
+            // ERROR: our statements are sound, so their tables are not there. AUTH
+            1 | 23 => Class::Misconfigured,
             _ => Class::Protocol,
         }
     }

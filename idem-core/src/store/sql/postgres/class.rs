@@ -7,15 +7,18 @@ pub(super) fn class(code: &str) -> Class {
     match code {
         "40001" | "40P01" => Class::Conflict,
         "55P03" => Class::Locked,
+        // By `statement_timeout`, or by somebody.
+        "57014" => Class::Stopped,
         // A read-only transaction: a standby, or a primary that is being demoted.
         "25006" => Class::Refused,
-        // No such schema, table, column, function or database; no such right.
-        "3F000" | "42P01" | "42703" | "42883" | "3D000" | "42501" => Class::Misconfigured,
+        // No such schema, table, column or function; no such right.
+        "3F000" | "42P01" | "42703" | "42883" | "42501" => Class::Misconfigured,
+        "3D000" => Class::NotLetIn,
         _ => match code.get(..2) {
-            Some("28") => Class::Misconfigured,
+            Some("28") => Class::NotLetIn,
             // Out of memory, disk or connections.
             Some("53") => Class::Refused,
-            // Connection trouble; cancelled, shut down or starting; trouble of the system.
+            // Connection trouble; shut down or starting; trouble of the system.
             Some("08" | "57" | "58") => Class::Unavailable,
             _ => Class::Protocol,
         },
@@ -32,11 +35,13 @@ mod tests {
             ("40001", Class::Conflict),
             ("40P01", Class::Conflict),
             ("55P03", Class::Locked),
+            ("57014", Class::Stopped),
             ("57P01", Class::Unavailable),
             ("53300", Class::Refused),
             ("42P01", Class::Misconfigured),
             ("42883", Class::Misconfigured),
-            ("28P01", Class::Misconfigured),
+            ("28P01", Class::NotLetIn),
+            ("3D000", Class::NotLetIn),
             ("22001", Class::Protocol),
             ("", Class::Protocol),
         ];

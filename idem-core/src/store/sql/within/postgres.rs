@@ -181,7 +181,8 @@ impl Within for Postgres {
     }
 
     fn is_locked(error: &sqlx::Error) -> bool {
-        matches!(error, sqlx::Error::Database(error) if Self::class(&**error) == Class::Locked)
+        let error = error.as_database_error();
+        error.is_some_and(|error| matches!(Self::class(error), Class::Locked | Class::Stopped))
     }
 
     fn is_gone(error: &sqlx::Error) -> bool {
