@@ -7,6 +7,7 @@ macro_rules! stands {
             a_check_names_tables_that_are_not_there
             a_dropped_call_leaves_no_transaction
             a_foreign_table_and_a_later_format_are_refused_and_left_alone
+            a_crowd_at_a_locked_row_has_no_leave_to_run
             a_lease_counts_from_its_grant
             a_limit_may_be_longer_than_a_database_counts
             a_locked_row_is_an_error_within_the_limit

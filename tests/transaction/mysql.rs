@@ -276,5 +276,6 @@ async fn of_a_body_that_ends_the_transaction_at_any_level_nobody_knows_what_is_k
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_duplicate_whose_session_is_in_a_hurry_is_told_that_the_first_runs() {
     let hurry = "SET SESSION max_statement_time = 0.5";
-    crate::concurrent::who_is_stopped_while_it_waits_is_told_that_the_first_runs::<MySql>(hurry).await;
+    crate::concurrent::who_is_stopped_while_it_waits_is_told_that_the_first_runs::<MySql>(hurry)
+        .await;
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Slot, Subject, Terms};
 use idem_core::store::{Store, StoreKey};
-use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
+use idem_core::{Error, Idempotency, Key, Outcome as Observed, Policy, StoreErrorKind, observe};
+use tokio::task::JoinSet;
 
 use super::{Aside, Database};
 use crate::attempt::{TERMS, claim, codes, finish, grant, key, owner};
@@ -161,6 +162,37 @@ pub async fn is_no_leave_to_run<D: Database>(database: &D, store: D::Store) {
     other.run("ROLLBACK").await;
     assert_eq!(call().await.unwrap(), 0);
     assert_eq!(bodies.load(Ordering::SeqCst), 1);
+}
+
+/// Of many at once, most do not even have a connection, since those who wait for the record have all.
+pub async fn a_crowd_at_a_locked_row_has_no_leave_to_run<D: Database>(database: &D) {
+    const CALLS: u32 = 24;
+    let store = database.fresh_store().await;
+    let store = D::limited(&store, Duration::from_secs(2));
+    let engine = || {
+        Idempotency::builder(store.clone())
+            .namespace("shop")
+            .build()
+            .unwrap()
+    };
+    let call = |idem: Idempotency| async move {
+        let paid = Key::new("locked", "held").unwrap();
+        let body = async || Ok::<_, Error>(());
+        observe(idem.run(paid, Policy::new().run_on_store_error(), body)).await
+    };
+    assert_eq!(call(engine()).await.1, Observed::Executed);
+    let mut other = hold(database, "locked").await;
+    // One that knows no time of the store, and asks first.
+    let idem = engine();
+    let mut crowd = JoinSet::new();
+    for _ in 0..CALLS {
+        crowd.spawn(call(idem.clone()));
+    }
+    for (result, outcome) in crowd.join_all().await {
+        assert_eq!(outcome, Observed::Refused, "{result:?}");
+    }
+    other.run("ROLLBACK").await;
+    assert_eq!(call(idem).await.1, Observed::Replayed);
 }
 
 // CASES N17, N34

@@ -105,9 +105,11 @@ impl<D: Dialect> Classes for D {
     fn trouble(error: &sqlx::Error) -> Trouble {
         match fault::class(error, D::class) {
             Class::Conflict => Trouble::Serialization,
-            Class::Locked => Trouble::Locked,
+            Class::Locked | Class::Busy => Trouble::Locked,
             Class::Unavailable | Class::Refused | Class::NotLetIn => Trouble::Away,
-            Class::Stopped | Class::Misconfigured | Class::Protocol => Trouble::Other,
+            Class::Stopped | Class::Unprepared | Class::Misconfigured | Class::Protocol => {
+                Trouble::Other
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) enum Class {
     Conflict,
     /// Somebody's transaction kept the row for too long.
     Locked,
+    /// Other calls have all connections.
+    Busy,
     /// The statement took too long, or somebody cancelled it. That says nothing of the database, but
     /// it may have waited for a lock.
     Stopped,
@@ -22,6 +24,9 @@ pub(super) enum Class {
     Refused,
     /// It lets nobody of this name in, whatever they would say. Somebody has to change the set-up.
     NotLetIn,
+    /// What was prepared on this connection is not there: between us and the server stands somebody
+    /// who gives each transaction another session.
+    Unprepared,
     /// Somebody has to change the set-up.
     Misconfigured,
     /// The rest.
@@ -67,6 +72,17 @@ impl Fault {
         }
     }
 
+    /// There is no connection for the call, though the database is there.
+    pub(super) fn busy(place: &str) -> Self {
+        let why =
+            format!("no connection to {place} in time: all that the pool may have are in use");
+        Self {
+            class: Class::Busy,
+            error: io::Error::new(io::ErrorKind::TimedOut, why).into(),
+            is_undone: true,
+        }
+    }
+
     /// Met before the transaction was asked to commit: nothing of it stays.
     pub(super) fn before_commit(mut self) -> Self {
         self.is_undone = true;
@@ -102,6 +118,7 @@ impl From<Fault> for StoreError {
         let (kind, advice) = match fault.class {
             Class::Conflict => (StoreErrorKind::Conflict, ": transactions in conflict"),
             Class::Locked => (StoreErrorKind::Conflict, ": locked by another transaction"),
+            Class::Busy => (StoreErrorKind::Conflict, ""),
             Class::Stopped => (
                 StoreErrorKind::Conflict,
                 ": stopped before its end, perhaps while it waited for another transaction",
@@ -109,6 +126,10 @@ impl From<Fault> for StoreError {
             Class::Unavailable => (StoreErrorKind::Unavailable, ""),
             Class::Refused => (StoreErrorKind::Refused, ""),
             Class::NotLetIn => (StoreErrorKind::Misconfigured, ""),
+            Class::Unprepared => (
+                StoreErrorKind::Misconfigured,
+                " (does a pooler that shares sessions keep prepared statements, as PgBouncer does from 1.21 on with max_prepared_statements?)",
+            ),
             Class::Misconfigured => (
                 StoreErrorKind::Misconfigured,
                 " (has migrate() been run, by a user with the rights to use its tables?)",

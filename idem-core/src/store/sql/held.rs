@@ -1,8 +1,26 @@
 //! A connection that one call has.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use sqlx::Database;
 use sqlx::pool::PoolConnection;
 use tokio::sync::OwnedSemaphorePermit;
+
+/// When a database was heard last.
+#[derive(Debug, Default)]
+pub(super) struct Heard(Mutex<Option<Instant>>);
+
+impl Heard {
+    pub(super) fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    pub(super) fn is_within(&self, time: Duration) -> bool {
+        let heard = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.is_some_and(|heard| heard.elapsed() < time)
+    }
+}
 
 /// A connection that goes back to its pool only where it is known in what state it is. In any other
 /// case, which is a failure of the wire, or work that was not carried to its end, it is closed, and
@@ -11,14 +29,20 @@ use tokio::sync::OwnedSemaphorePermit;
 #[derive(Debug)]
 pub(super) struct Held<D: Database> {
     connection: Option<PoolConnection<D>>,
+    heard: Arc<Heard>,
     /// For as long as it has the connection.
     _turn: OwnedSemaphorePermit,
 }
 
 impl<D: Database> Held<D> {
-    pub(super) fn new(connection: PoolConnection<D>, turn: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        connection: PoolConnection<D>,
+        heard: Arc<Heard>,
+        turn: OwnedSemaphorePermit,
+    ) -> Self {
         Self {
             connection: Some(connection),
+            heard,
             _turn: turn,
         }
     }
@@ -39,6 +63,7 @@ impl<D: Database> Held<D> {
     /// had its whole answer.
     pub(super) fn after<T>(mut self, answer: sqlx::Result<T>) -> sqlx::Result<T> {
         if matches!(answer, Ok(_) | Err(sqlx::Error::Database(_))) {
+            self.heard.now();
             drop(self.connection.take());
         }
         answer
@@ -59,6 +84,7 @@ where
             Ok(_) => Ok(self),
             Err(error) => {
                 if matches!(error, sqlx::Error::Database(_)) {
+                    self.heard.now();
                     // What it says is of less use than why this is needed.
                     let _ = self.end("ROLLBACK").await;
                 }
@@ -70,6 +96,7 @@ where
     /// Runs `end`, and gives the connection back.
     pub(super) async fn end(mut self, end: &'static str) -> sqlx::Result<()> {
         sqlx::raw_sql(end).execute(self.connection()?).await?;
+        self.heard.now();
         drop(self.connection.take());
         Ok(())
     }

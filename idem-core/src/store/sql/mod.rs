@@ -222,6 +222,10 @@ sql_store! {
     ///
     /// The pool serves the runtime in which the store is made; other runtimes that use the store,
     /// such as the one that renews leases, get a pool of their own with the same options.
+    ///
+    /// A pooler that gives each transaction another session, as `PgBouncer` does by `pool_mode =
+    /// transaction`, has to keep prepared statements (from 1.21 on, by `max_prepared_statements`).
+    /// Without that calls fail, as do those of sqlx itself.
     PostgresStore over sqlx::Postgres
 }
 

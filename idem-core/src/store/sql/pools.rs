@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use super::carried::carried;
 use super::dialect::Dialect;
-use super::held::Held;
+use super::held::{Heard, Held};
 
 type Others<D> = RwLock<HashMap<Id, Lender<D>>>;
 
@@ -40,6 +40,12 @@ impl<D: Dialect> Pools<D> {
     /// Where the database is.
     pub(super) fn place(&self) -> String {
         D::place(&self.given.pool.connect_options())
+    }
+
+    /// Whether the database has let a call of the current runtime in, or has answered one, for so
+    /// long. If it has and there is no connection, others have them all.
+    pub(super) fn is_heard_within(&self, time: Duration) -> bool {
+        self.here().heard.is_within(time)
     }
 
     /// A connection that is served by the current runtime, in which every call is made.
@@ -97,6 +103,7 @@ impl<D: Dialect> Pools<D> {
 struct Lender<D: Dialect> {
     pool: Pool<D>,
     turns: Arc<Semaphore>,
+    heard: Arc<Heard>,
 }
 
 // Not derived: that would ask for a database that can be cloned.
@@ -105,6 +112,7 @@ impl<D: Dialect> Clone for Lender<D> {
         Self {
             pool: self.pool.clone(),
             turns: Arc::clone(&self.turns),
+            heard: Arc::clone(&self.heard),
         }
     }
 }
@@ -116,6 +124,7 @@ impl<D: Dialect> Lender<D> {
         Self {
             pool,
             turns: Arc::new(Semaphore::new(turns.min(Semaphore::MAX_PERMITS))),
+            heard: Arc::default(),
         }
     }
 
@@ -125,8 +134,14 @@ impl<D: Dialect> Lender<D> {
         let turn = self.turns.acquire_owned().await;
         // Nobody closes it.
         let turn = turn.map_err(|_| sqlx::Error::PoolClosed)?;
-        let pool = self.pool;
-        let lent = async move { Ok(Held::new(pool.acquire().await?, turn)) };
+        let (pool, heard) = (self.pool, self.heard);
+        let lent = async move {
+            let connection = pool.acquire().await?;
+            if pool.options().get_test_before_acquire() {
+                heard.now();
+            }
+            Ok(Held::new(connection, heard, turn))
+        };
         carried(patience, lent, async |lent: sqlx::Result<Held<D>>| {
             if let Ok(unused) = lent {
                 let _ = unused.after(Ok(()));

@@ -124,7 +124,7 @@ impl<D: Dialect> Records<D> {
         let turn = turn.ok();
         let connection = tokio::time::timeout_at(deadline, self.connection()).await;
         let connection = connection.unwrap_or_else(|_| Err(self.too_late()));
-        let connection = connection.map_err(Self::undone)?;
+        let connection = connection.map_err(Fault::before_commit)?;
         let (at, server_patience) = (Arc::clone(at), self.limit / 4);
         let lock = async move {
             let (held, found) = D::lock(connection, &at, server_patience).await?;
@@ -146,7 +146,9 @@ impl<D: Dialect> Records<D> {
     async fn silent(&self) -> Fault {
         match tokio::time::timeout(self.limit / 20, self.now()).await {
             Ok(Ok(_)) => Fault::locked(),
-            _ => Self::undone(self.too_late()),
+            // Others wait for it with all the connections there are.
+            _ if self.pools.is_heard_within(self.limit) => Fault::locked(),
+            _ => self.too_late(),
         }
     }
 
@@ -159,7 +161,7 @@ impl<D: Dialect> Records<D> {
                 held.after(found)
             }
         };
-        let found = self.reading(peek).await?;
+        let found = self.reading(self.limit, peek).await?;
         Ok(Answer {
             now: found.now,
             reply: found.slot().visible(found.now),
@@ -175,7 +177,7 @@ impl<D: Dialect> Records<D> {
                 held.after(rows)
             }
         };
-        let rows = self.reading(page).await?;
+        let rows = self.reading(self.limit, page).await?;
         let is_full = i64::try_from(rows.len()).is_ok_and(|count| count >= wanted.rows);
         let last = rows.last().filter(|_| is_full);
         let next = last.map(|row| span::cursor(&row.business_type, &row.business_key));
@@ -205,7 +207,8 @@ impl<D: Dialect> Records<D> {
             let now = D::now(held.connection()?).await;
             held.after(now)
         };
-        self.reading(now).await
+        // A claim may be asked behind it, as in `lock`.
+        self.reading(self.limit / 5 * 2, now).await
     }
 
     pub(super) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
@@ -213,19 +216,19 @@ impl<D: Dialect> Records<D> {
             let findings = D::check(held.connection()?).await;
             held.after(findings)
         };
-        self.reading(check).await
+        self.reading(self.limit, check).await
     }
 
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         in_runtime()?;
-        let connection = self.connection().await.map_err(Self::fault)?;
+        let connection = self.connection().await?;
         D::migrate(connection).await
     }
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
         self.within_limit(|| async {
             let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
-            let connection = self.connection().await.map_err(Self::fault)?;
+            let connection = self.connection().await?;
             let purge = async move {
                 let _turn = turn;
                 D::purge(connection, batch.min(MOST_PURGED))
@@ -237,24 +240,29 @@ impl<D: Dialect> Records<D> {
         .await
     }
 
-    async fn connection(&self) -> sqlx::Result<Held<D>> {
+    async fn connection(&self) -> Result<Held<D>, Fault> {
         match self.pools.connection(self.patience()).await {
+            Ok(connection) => Ok(connection),
             Err(sqlx::Error::PoolTimedOut) => Err(self.too_late()),
             Err(sqlx::Error::Io(error)) => {
                 let why = format!("no connection to {}: {error}", self.pools.place());
-                Err(io::Error::new(error.kind(), why).into())
+                Err(Self::fault(io::Error::new(error.kind(), why).into()))
             }
-            other => other,
+            Err(error) => Err(Self::fault(error)),
         }
     }
 
-    /// There was no connection in time.
-    fn too_late(&self) -> sqlx::Error {
+    /// There was no connection in time. A database that was heard of meanwhile is there: others have
+    /// the connections, and may have them for the very record.
+    fn too_late(&self) -> Fault {
         let place = self.pools.place();
+        if self.pools.is_heard_within(self.limit) {
+            return Fault::busy(&place);
+        }
         let why = format!(
             "no connection to {place} in time; is the database there, and has the pool enough of them?"
         );
-        io::Error::new(io::ErrorKind::TimedOut, why).into()
+        Self::undone(io::Error::new(io::ErrorKind::TimedOut, why).into())
     }
 
     /// How long what a call has begun may go on without it. A connection that is silent for so long
@@ -272,14 +280,20 @@ impl<D: Dialect> Records<D> {
         carried(self.patience(), work, nothing)
     }
 
-    async fn reading<T, F>(&self, read: impl Fn(Held<D>) -> F) -> Result<T, StoreError>
+    /// Waits for a connection for as long as `patience`.
+    async fn reading<T, F>(
+        &self,
+        patience: Duration,
+        read: impl Fn(Held<D>) -> F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = sqlx::Result<T>> + Send + 'static,
     {
         let read = &read;
         self.within_limit(|| async move {
-            let held = self.connection().await.map_err(Self::fault)?;
+            let held = tokio::time::timeout(patience, self.connection()).await;
+            let held = held.unwrap_or_else(|_| Err(self.too_late()))?;
             let answer = self.carried(read(held)).await;
             answer.map(Some).map_err(Self::fault)
         })

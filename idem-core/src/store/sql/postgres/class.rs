@@ -14,6 +14,8 @@ pub(super) fn class(code: &str) -> Class {
         // No such schema, table, column or function; no such right.
         "3F000" | "42P01" | "42703" | "42883" | "42501" => Class::Misconfigured,
         "3D000" => Class::NotLetIn,
+        // No such prepared statement, or one of that name already.
+        "26000" | "42P05" => Class::Unprepared,
         _ => match code.get(..2) {
             Some("28") => Class::NotLetIn,
             // Out of memory, disk or connections.
@@ -42,6 +44,7 @@ mod tests {
             ("42883", Class::Misconfigured),
             ("28P01", Class::NotLetIn),
             ("3D000", Class::NotLetIn),
+            ("26000", Class::Unprepared),
             ("22001", Class::Protocol),
             ("", Class::Protocol),
         ];
