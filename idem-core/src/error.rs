@@ -311,7 +311,8 @@ pub enum StoreErrorKind {
     /// The server answered that it can not take the write now: out of memory, read-only, loading.
     Refused,
     /// Other transactions were in the way: a deadlock, a serialization failure, a lock that somebody
-    /// kept, a statement that was stopped as it waited. Nothing is wrong with the store; do it again, in a new transaction.
+    /// kept, a statement that was stopped as it waited, other calls with all the connections. Nothing
+    /// is wrong with the store; do it again, in a new transaction.
     Conflict,
     /// Wrong password, missing rights, a server that is too old: somebody has to change the set-up.
     Misconfigured,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use idem_core::StoreError;
 use idem_core::store::{Store, StoreKey};
 use idem_tests::attempt::{TERMS, claim, key};
-use idem_tests::database::{Database, OnMariaDb, OnPostgres};
+use idem_tests::database::{Aside, Database, OnMariaDb, OnPostgres};
 use idem_tests::proxy::{Mode, Proxy};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -77,6 +77,57 @@ async fn a_silence_of_postgresql_is_forgotten_at_little_cost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silence_of_mariadb_is_forgotten_at_little_cost() {
     a_silence_is_forgotten_at_little_cost(OnMariaDb::empty().await).await;
+}
+
+/// The machine of some calls loses its power while they have their keys: no word comes from it, and
+/// none that it has gone.
+async fn a_client_that_falls_silent_keeps_no_key<D: Database>(database: D)
+where
+    D::Store: 'static,
+{
+    let server = database.address();
+    let wire = tokio::task::block_in_place(|| Proxy::start(server)).unwrap();
+    let database = database.behind(wire.address().port());
+    let mut aside = database.aside().await;
+    let store = D::limited(&database.fresh_store().await, LIMIT);
+    let mut is_cut = false;
+    while !is_cut {
+        let mut clients = JoinSet::new();
+        for number in 0..4 {
+            let store = store.clone();
+            clients.spawn(async move {
+                for time in 0_u64.. {
+                    let key = key("silent", &format!("{number}-{time}"));
+                    if called(&store, &key, number).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        tokio::time::sleep(LIMIT).await;
+        wire.set(Mode::BlackHole);
+        clients.join_all().await;
+        tokio::time::sleep(D::BETWEEN_LOOKS).await;
+        is_cut = aside.count(D::OPEN).await > 0;
+        if !is_cut {
+            wire.set(Mode::Pass);
+        }
+    }
+    let silent = Instant::now();
+    while aside.count(D::OPEN).await > 0 {
+        assert!(silent.elapsed() < LONG, "the server keeps their keys");
+        tokio::time::sleep(D::BETWEEN_LOOKS).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_postgresql_that_falls_silent_keeps_no_key() {
+    a_client_that_falls_silent_keeps_no_key(OnPostgres::empty().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_mariadb_that_falls_silent_keeps_no_key() {
+    a_client_that_falls_silent_keeps_no_key(OnMariaDb::empty().await).await;
 }
 
 /// A call that was begun in a runtime can be dropped outside, in whatever it is.

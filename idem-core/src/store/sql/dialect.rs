@@ -95,6 +95,15 @@ pub(super) trait Dialect: sqlx::Database {
     fn class(error: &dyn DatabaseError) -> Class;
 }
 
+/// How long the server waits for the next word of a call that has a key. Of one that was cut off,
+/// or whose machine lost its power, it hears nothing, not even that it has gone, and by itself would
+/// keep the key for it for hours. The call itself gives up before that.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(super) fn longest_silence(patience: Duration) -> Duration {
+    const AT_LEAST: Duration = Duration::from_secs(5);
+    patience.saturating_mul(16).max(AT_LEAST)
+}
+
 /// What an error asks of the caller, for statements that are not the store's own.
 pub(crate) trait Classes: sqlx::Database {
     /// See [`Trouble`].

@@ -128,7 +128,8 @@ impl From<Fault> for StoreError {
             Class::NotLetIn => (StoreErrorKind::Misconfigured, ""),
             Class::Unprepared => (
                 StoreErrorKind::Misconfigured,
-                " (does a pooler that shares sessions keep prepared statements, as PgBouncer does from 1.21 on with max_prepared_statements?)",
+                " (does a pooler that shares sessions keep prepared statements, as PgBouncer does from \
+                 1.21 on with max_prepared_statements?)",
             ),
             Class::Misconfigured => (
                 StoreErrorKind::Misconfigured,

@@ -18,7 +18,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgConnection, Postgres};
 
 use self::class::class;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, longest_silence};
 use super::fault::{Class, Fault};
 use super::held::Held;
 use super::migrate::{self, Tables};
@@ -295,9 +295,11 @@ fn begin(hash: &[u8; 32], patience: Duration) -> String {
     format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; \
          SET LOCAL lock_timeout = {}; \
+         SET LOCAL idle_in_transaction_session_timeout = {}; \
          SELECT pg_advisory_xact_lock({}); \
          SELECT 1 FROM idempotent_record WHERE key_hash = {} FOR UPDATE",
         lock_timeout(patience),
+        lock_timeout(longest_silence(patience)),
         advisory(hash),
         literal(hash)
     )

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use super::super::dialect::longest_silence;
 use super::super::row::{Address, columns};
 
 macro_rules! clock {
@@ -61,18 +62,22 @@ pub(super) const LATER_TYPES: &str = concat!(
 pub(super) const OVER: &str = "SELECT key_hash FROM idempotent_record WHERE expire_at <= ? \
      ORDER BY expire_at LIMIT ? FOR UPDATE SKIP LOCKED";
 
-/// The session's own patience with locks is put aside, and back by [`COMMIT`] and [`ROLLBACK`].
+/// The session's own patience with locks, and with silence, is put aside, and back by [`COMMIT`] and
+/// [`ROLLBACK`].
 macro_rules! begin {
     () => {
         "SET @idem_patience = @@SESSION.innodb_lock_wait_timeout, \
-         SESSION innodb_lock_wait_timeout = {seconds}; \
+         SESSION innodb_lock_wait_timeout = {seconds}, \
+         @idem_silence = @@SESSION.wait_timeout, SESSION wait_timeout = {silence}; \
          SET TRANSACTION ISOLATION LEVEL READ COMMITTED; \
          START TRANSACTION"
     };
 }
 
-pub(super) const COMMIT: &str = "COMMIT; SET SESSION innodb_lock_wait_timeout = @idem_patience";
-pub(super) const ROLLBACK: &str = "ROLLBACK; SET SESSION innodb_lock_wait_timeout = @idem_patience";
+pub(super) const COMMIT: &str = "COMMIT; SET SESSION innodb_lock_wait_timeout = @idem_patience, \
+     SESSION wait_timeout = @idem_silence";
+pub(super) const ROLLBACK: &str = "ROLLBACK; SET SESSION innodb_lock_wait_timeout = @idem_patience, \
+     SESSION wait_timeout = @idem_silence";
 
 /// One per database: the name may have 64 characters, and is the whole server's.
 pub(super) const MIGRATING: &str =
@@ -85,8 +90,15 @@ pub(in crate::store::sql) fn lock_wait_timeout(patience: Duration) -> u64 {
     patience.as_secs().clamp(1, LONGEST)
 }
 
+/// The longest `wait_timeout`, in seconds: a year.
+const LONGEST_WAIT: u64 = 31_536_000;
+
 pub(super) fn begin(patience: Duration) -> String {
-    format!(begin!(), seconds = lock_wait_timeout(patience))
+    format!(
+        begin!(),
+        seconds = lock_wait_timeout(patience),
+        silence = lock_wait_timeout(longest_silence(patience)).min(LONGEST_WAIT)
+    )
 }
 
 /// Either way the row is there afterwards, and locked; of what stands in it nothing changes.
