@@ -176,7 +176,7 @@ impl Database for OnMariaDb {
 /// A session gets its own patience with locks back.
 pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
     let pool = database.pool(1).await;
-    let set = sqlx::raw_sql("SET SESSION innodb_lock_wait_timeout = 37");
+    let set = sqlx::raw_sql("SET SESSION innodb_lock_wait_timeout = 37, wait_timeout = 3600");
     set.execute(&pool).await.unwrap();
     let store = MySqlStore::new(pool.clone());
     store.migrate().await.unwrap();
@@ -185,9 +185,12 @@ pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
     let now = store.now().await.unwrap();
     store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
     store.purge(10).await.unwrap();
-    let patience = sqlx::query_scalar("SELECT CAST(@@innodb_lock_wait_timeout AS SIGNED)");
-    let patience: i64 = patience.fetch_one(&pool).await.unwrap();
-    assert_eq!(patience, 37);
+    for (variable, own) in [("innodb_lock_wait_timeout", 37), ("wait_timeout", 3600)] {
+        let ask = format!("SELECT CAST(@@{variable} AS SIGNED)");
+        let ask = sqlx::query_scalar(AssertSqlSafe(ask));
+        let found: i64 = ask.fetch_one(&pool).await.unwrap();
+        assert_eq!(found, own, "{variable}");
+    }
 }
 
 impl Aside for MySqlConnection {
