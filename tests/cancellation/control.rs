@@ -1,11 +1,18 @@
-//! The sweep finds what it is there for: calls that nobody guards, as one writes them by hand.
+//! The sweep finds what it is there for: calls that nobody guards, as one writes them by hand, and
+//! an engine that is broken. It is broken from outside: its store does not hear what its background
+//! says, or hears something else, as if that had been said.
 
+use std::thread;
+use std::time::Duration;
+
+use idem_core::Policy;
 use idem_core::record::{Claim, ClaimReply, Outcome, Settle, StoreTime};
 use idem_core::store::{Store, StoreKey};
 use idem_tests::attempt::{TERMS, claim, owner};
 use idem_tests::rig::Rig;
 
-use crate::scene::{Said, Scene};
+use crate::first::ends_as;
+use crate::scene::{Ends, Said, Scene};
 use crate::sweep::sweep;
 
 /// The number of the attempt.
@@ -80,4 +87,125 @@ fn a_call_whose_record_is_deleted_when_it_is_dropped_is_found_out() {
             scene.next_hears_what_is_promised().await;
         },
     );
+}
+
+/// An engine whose background says this instead of what it has to say.
+fn broken_by(ends: Ends, mishear: fn(&Settle) -> Option<Settle>) {
+    sweep(
+        1,
+        async || {
+            let scene = Scene::new(Policy::new(), ends).await;
+            scene.store().mishear(mishear);
+            scene
+        },
+        async |scene: Scene<Rig>| scene.call().await,
+        async |scene, said, _| ends_as(scene, said).await,
+    );
+}
+
+/// Whether nobody's call says it.
+fn is_in_the_background() -> bool {
+    thread::current().name() == Some("idem")
+}
+
+fn instead(settle: &Settle, of: &Outcome, said: Outcome) -> Option<Settle> {
+    let mut settle = settle.clone();
+    if settle.outcome == *of {
+        settle.outcome = said;
+    }
+    Some(settle)
+}
+
+/// That its words are looked at breaks nothing.
+#[test]
+fn an_engine_whose_words_are_heard_as_they_are_passes() {
+    for ends in [Ends::Well, Ends::Failing, Ends::InDoubt] {
+        broken_by(ends, |settle| Some(settle.clone()));
+    }
+}
+
+#[test]
+#[should_panic(expected = "the key is stuck")]
+fn an_engine_that_gives_no_claim_up_is_found_out() {
+    broken_by(Ends::Well, |settle| {
+        (settle.outcome != Outcome::GiveUp).then(|| settle.clone())
+    });
+}
+
+#[test]
+#[should_panic(expected = "the key is stuck")]
+fn an_engine_that_abandons_no_attempt_is_found_out() {
+    broken_by(Ends::Well, |settle| {
+        (settle.outcome != Outcome::Abandon).then(|| settle.clone())
+    });
+}
+
+#[test]
+#[should_panic(expected = "the key is stuck")]
+fn an_engine_whose_settles_do_not_go_on_is_found_out() {
+    broken_by(Ends::Well, |settle| {
+        let goes_on = matches!(settle.outcome, Outcome::Success(_)) && is_in_the_background();
+        (!goes_on).then(|| settle.clone())
+    });
+}
+
+#[test]
+#[should_panic(expected = "Body: Ok(1), ran: true")]
+fn an_engine_that_releases_where_it_has_to_abandon_is_found_out() {
+    broken_by(Ends::Well, |settle| {
+        instead(settle, &Outcome::Abandon, Outcome::Release)
+    });
+}
+
+#[test]
+#[should_panic(expected = "Nothing: Err(Guard(\"outcome_unknown\")), ran: false")]
+fn an_engine_that_abandons_where_it_has_to_give_up_is_found_out() {
+    broken_by(Ends::Well, |settle| {
+        instead(settle, &Outcome::GiveUp, Outcome::Abandon)
+    });
+}
+
+#[test]
+#[should_panic(expected = "End: Err(Guard(\"outcome_unknown\")), ran: false")]
+fn an_engine_that_abandons_what_has_failed_is_found_out() {
+    broken_by(Ends::Failing, |settle| {
+        instead(settle, &Outcome::Failed, Outcome::Abandon)
+    });
+}
+
+#[test]
+#[should_panic(expected = "something is kept")]
+fn an_engine_that_keeps_what_it_has_to_release_is_found_out() {
+    broken_by(Ends::Releasing, |settle| {
+        instead(settle, &Outcome::Release, Outcome::Failed)
+    });
+}
+
+/// A call that leaves something behind.
+fn leaving_behind(left: impl Fn(&Scene<Rig>) + Sync) {
+    sweep(
+        1,
+        async || {
+            let mut scene = Scene::at_hold().await;
+            scene.patience = Duration::from_secs(2);
+            scene
+        },
+        async |scene| {
+            left(&scene);
+            scene.call().await
+        },
+        async |_, _, _| {},
+    );
+}
+
+#[test]
+#[should_panic(expected = "never: no task is left")]
+fn an_engine_that_leaves_a_task_is_found_out() {
+    leaving_behind(|_| drop(tokio::spawn(std::future::pending::<()>())));
+}
+
+#[test]
+#[should_panic(expected = "never: the engine is gone")]
+fn an_engine_that_is_kept_is_found_out() {
+    leaving_behind(|scene| std::mem::forget(scene.store().clone()));
 }

@@ -9,6 +9,7 @@
 mod consumer;
 mod control;
 mod detached;
+mod drain;
 mod duplicates;
 mod first;
 mod ground;

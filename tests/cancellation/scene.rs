@@ -1,10 +1,12 @@
 //! One key, and a body on it that says how far it has come.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_lite::FutureExt;
 use idem_core::record::{Claim, ClaimReply, Terms};
 use idem_core::store::{Store, StoreKey};
 use idem_core::{Attempt, Error, Fingerprint, Key, OnError, Policy, Results};
@@ -27,20 +29,27 @@ pub(crate) enum Reached {
     End,
 }
 
-/// How it ends. But for the first, without an effect.
+/// How it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     Well,
-    /// Its word that nothing happened.
+    /// With its word that nothing happened.
     Failing,
-    /// With an error that is kept, and given to every other caller.
+    /// The same, and nothing is kept.
+    Releasing,
+    /// With an error that is kept, and given to every other caller. It had no effect either.
     ForGood,
+    /// With an error that says nothing about its effect.
+    InDoubt,
+    Panicking,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Failure {
     /// The body's own.
     Declined,
+    /// No error: the body's panic, which came through.
+    Panicked,
     /// Of the guard: its code.
     Guard(String),
 }
@@ -52,6 +61,26 @@ impl From<Error> for Failure {
 }
 
 pub(crate) type Said = Result<u32, Failure>;
+
+/// What a body panics with.
+struct OfTheBody;
+
+impl Ends {
+    /// What the caller of the body is given.
+    pub(crate) fn said(self) -> Said {
+        match self {
+            Self::Well => Ok(1),
+            Self::Failing | Self::Releasing | Self::ForGood | Self::InDoubt => {
+                Err(Failure::Declined)
+            }
+            Self::Panicking => Err(Failure::Panicked),
+        }
+    }
+
+    fn has_an_effect(self) -> bool {
+        matches!(self, Self::Well | Self::InDoubt | Self::Panicking)
+    }
+}
 
 /// Whether the guard said this.
 pub(crate) fn is(said: &Said, code: &str) -> bool {
@@ -66,6 +95,8 @@ pub(crate) struct Scene<G> {
     pub(crate) key: Key,
     pub(crate) policy: Policy,
     pub(crate) ends: Ends,
+    /// How long things may take to be gone when the call is over.
+    pub(crate) patience: Duration,
     /// How often a body has begun, and had its effect.
     pub(crate) bodies: Bodies,
     pub(crate) effects: Bodies,
@@ -77,13 +108,18 @@ pub(crate) struct Scene<G> {
 
 impl<G: Ground> Scene<G> {
     pub(crate) async fn new(policy: Policy, ends: Ends) -> Self {
+        Self::on(G::new().await, policy, ends)
+    }
+
+    fn on(ground: G, policy: Policy, ends: Ends) -> Self {
         let number = fresh_number();
         Self {
-            ground: G::new().await,
+            ground,
             number,
             key: Key::new("swept", number).unwrap(),
             policy,
             ends,
+            patience: Duration::from_secs(10),
             bodies: Bodies::default(),
             effects: Bodies::default(),
             reached: Arc::new(Mutex::new(Reached::Nothing)),
@@ -105,6 +141,15 @@ impl<G: Ground> Scene<G> {
         }
     }
 
+    /// The same on another key, with counts of its own.
+    pub(crate) fn with_another_key(&self) -> Self {
+        Self {
+            beside: self.beside.clone(),
+            is_over: self.is_over.clone(),
+            ..Self::on(self.ground.clone(), self.policy, self.ends)
+        }
+    }
+
     pub(crate) fn ground(&self) -> &G {
         &self.ground
     }
@@ -121,8 +166,15 @@ impl<G: Ground> Scene<G> {
     pub(crate) async fn call_with(&self, policy: Policy, payload: Option<Fingerprint>) -> Said {
         let results = self.results();
         let (idem, key) = (self.ground.idem(), self.key.clone());
-        idem.run_with(key, policy, results, payload, || self.body())
-            .await
+        let call = idem.run_with(key, policy, results, payload, || self.body());
+        if self.ends != Ends::Panicking {
+            return call.await;
+        }
+        let unwound = AssertUnwindSafe(call).catch_unwind().await;
+        unwound.unwrap_or_else(|payload| {
+            let own = payload.downcast::<OfTheBody>();
+            own.map_or_else(|other| resume_unwind(other), |_| Err(Failure::Panicked))
+        })
     }
 
     pub(crate) fn results(&self) -> Results<u32, Failure> {
@@ -130,9 +182,11 @@ impl<G: Ground> Scene<G> {
         match self.ends {
             Ends::ForGood => results.classify(|error| match error {
                 Failure::Declined => OnError::Replay,
-                Failure::Guard(_) => OnError::Fail,
+                Failure::Panicked | Failure::Guard(_) => OnError::Fail,
             }),
-            Ends::Well | Ends::Failing => results.on_error(OnError::Fail),
+            Ends::Releasing => results.on_error(OnError::Release),
+            Ends::InDoubt => results.on_error(OnError::Abandon),
+            Ends::Well | Ends::Failing | Ends::Panicking => results.on_error(OnError::Fail),
         }
     }
 
@@ -146,15 +200,16 @@ impl<G: Ground> Scene<G> {
             attempt.checkpoint().await?;
         }
         self.reach(Reached::Effect);
-        if self.ends == Ends::Well {
+        if self.ends.has_an_effect() {
             self.effects.add();
         }
         tokio::task::yield_now().await;
         self.reach(Reached::End);
-        match self.ends {
-            Ends::Well => Ok(1),
-            Ends::Failing | Ends::ForGood => Err(Failure::Declined),
+        if self.ends == Ends::Panicking {
+            // Without the message that a test would print.
+            resume_unwind(Box::new(OfTheBody));
         }
+        self.ends.said()
     }
 
     fn marks(&self) -> bool {
@@ -163,6 +218,11 @@ impl<G: Ground> Scene<G> {
 
     pub(crate) fn reruns(&self) -> bool {
         self.policy == self.policy.rerun_abandoned()
+    }
+
+    /// Whether a success leaves no result.
+    pub(crate) fn forgets(&self) -> bool {
+        self.policy == self.policy.forget()
     }
 
     pub(crate) fn reached(&self) -> Reached {
@@ -183,11 +243,16 @@ impl<G: Ground> Scene<G> {
         self.is_over.load(Ordering::SeqCst)
     }
 
+    /// Calls beside need not wait for that any more.
+    pub(crate) fn lets_go(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
     /// The store is well, and calls beside and the background have come to their end. What the
     /// calls beside were given, in their order.
     pub(crate) async fn comes_to_rest(&self) -> Vec<Said> {
         self.store().heal();
-        self.is_over.store(true, Ordering::SeqCst);
+        self.lets_go();
         let beside = std::mem::take(&mut *self.beside.lock().unwrap());
         let mut said = Vec::new();
         for call in beside {
@@ -241,9 +306,11 @@ impl<G: Ground> Scene<G> {
         let is_as_promised = match reached {
             Reached::Nothing => ran,
             Reached::End => match self.ends {
-                Ends::Well => !ran && said == Ok(1),
-                Ends::Failing => ran,
-                Ends::ForGood => !ran && said == Err(Failure::Declined),
+                Ends::Well if self.forgets() => ran,
+                Ends::Well | Ends::ForGood => !ran && said == self.ends.said(),
+                Ends::Failing | Ends::Releasing => ran,
+                Ends::InDoubt | Ends::Panicking if self.reruns() => ran,
+                Ends::InDoubt | Ends::Panicking => is_unknown,
             },
             _ if self.reruns() => ran,
             Reached::Body => self.marks() == ran && self.marks() != is_unknown,
@@ -252,7 +319,10 @@ impl<G: Ground> Scene<G> {
             Reached::Effect => is_unknown,
         };
         assert!(is_as_promised, "{reached:?}: {said:?}, ran: {ran}");
-        self.has_no_second_effect();
+        // What is forgotten may be done again.
+        if !(self.forgets() && reached == Reached::End) {
+            self.has_no_second_effect();
+        }
     }
 
     pub(crate) fn has_no_second_effect(&self) {

@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
 
-use idem_tests::body::{dropped_after, until};
+use idem_tests::body::{dropped_after, within};
 use idem_tests::faulty::{Fault, Verb};
 use tokio::runtime::{Builder, Handle};
 
@@ -84,10 +84,12 @@ pub(crate) fn sweep<G: Ground, T>(
 /// No task of the caller's runtime, and nothing in the background that still has the engine.
 async fn leaves_nothing<G: Ground>(scene: Scene<G>) {
     scene.ground().until_idle().await;
-    let store = scene.store().clone();
+    let (store, patience) = (scene.store().clone(), scene.patience);
     drop(scene);
-    until("the engine is gone", async || store.is_alone()).await;
+    let is_alone = async || store.is_alone();
+    within(patience, "the engine is gone", is_alone).await;
     drop(store);
     let tasks = Handle::current().metrics();
-    until("no task is left", async || tasks.num_alive_tasks() == 0).await;
+    let has_none = async || tasks.num_alive_tasks() == 0;
+    within(patience, "no task is left", has_none).await;
 }

@@ -1,6 +1,7 @@
 //! Calls that take a record over whose owner is dead.
 
 use idem_core::Policy;
+use idem_tests::rig::Rig;
 
 use crate::first::ends_as;
 use crate::ground::{Ground, on_both};
@@ -10,10 +11,14 @@ use crate::sweep::sweep;
 const LEAST: usize = 7;
 
 fn takeover<G: Ground>(policy: Policy, in_doubt: bool) {
+    takeover_that_ends::<G>(policy, Ends::Well, in_doubt);
+}
+
+fn takeover_that_ends<G: Ground>(policy: Policy, ends: Ends, in_doubt: bool) {
     sweep(
         LEAST,
         async || {
-            let scene = Scene::<G>::new(policy, Ends::Well).await;
+            let scene = Scene::<G>::new(policy, ends).await;
             scene.dies(in_doubt).await;
             scene
         },
@@ -33,6 +38,20 @@ fn a_takeover_with_a_checkpoint_of_its_own<G: Ground>() {
 
 fn a_takeover_in_doubt_at_rerun<G: Ground>() {
     takeover::<G>(Policy::new().rerun_abandoned(), true);
+}
+
+#[test]
+fn a_takeover_that_is_forgotten_and_ones_that_end_in_an_error() {
+    let rerun = Policy::new().rerun_abandoned();
+    for (policy, ends) in [
+        (Policy::new().forget(), Ends::Well),
+        (rerun.forget(), Ends::Well),
+        (rerun, Ends::Releasing),
+        (rerun, Ends::InDoubt),
+        (rerun, Ends::Panicking),
+    ] {
+        takeover_that_ends::<Rig>(policy, ends, policy == rerun);
+    }
 }
 
 on_both! {

@@ -66,6 +66,7 @@ fn an_issue() {
 /// A token is drawn for each scene; the call that is swept has to know it.
 fn with_token<T>(
     least: usize,
+    policy: Policy,
     ends: Ends,
     call: impl AsyncFn(&Scene<Rig>, &Token) -> T + Sync,
     then: impl AsyncFn(&Scene<Rig>, &Token, Option<T>) + Sync,
@@ -75,7 +76,7 @@ fn with_token<T>(
     sweep(
         least,
         async || {
-            let scene = Scene::new(Policy::new(), ends).await;
+            let scene = Scene::new(policy, ends).await;
             let issued = scene.issue().await.unwrap();
             *token.lock().unwrap() = Some(issued);
             scene
@@ -89,6 +90,7 @@ fn with_token<T>(
 fn a_consume() {
     with_token(
         LEAST,
+        Policy::new(),
         Ends::Well,
         Scene::consume,
         async |scene, token, used| {
@@ -107,6 +109,7 @@ fn a_consume() {
 fn a_call_with_a_token() {
     with_token(
         LEAST,
+        Policy::new(),
         Ends::Well,
         Scene::submit,
         async |scene, token, said| {
@@ -125,10 +128,35 @@ fn a_call_with_a_token() {
     );
 }
 
+/// Used up, it is like one that was never issued.
+#[test]
+fn a_token_whose_use_is_forgotten() {
+    with_token(
+        LEAST,
+        Policy::new().forget(),
+        Ends::Well,
+        Scene::submit,
+        async |scene, token, said| {
+            assert!(said.is_none_or(|said| said == Ok(1)));
+            let (reached, before) = (scene.reached(), scene.bodies.count());
+            let next = scene.submit(token).await;
+            let ran = scene.bodies.count() > before;
+            let is_as_promised = match reached {
+                Reached::Nothing => ran && next == Ok(1),
+                Reached::End => !ran && is(&next, "token_rejected"),
+                _ => !ran && is(&next, "outcome_unknown"),
+            };
+            assert!(is_as_promised, "{reached:?}: {next:?}");
+            scene.has_no_second_effect();
+        },
+    );
+}
+
 #[test]
 fn a_token_that_is_handed_back() {
     with_token(
         LEAST,
+        Policy::new(),
         Ends::Failing,
         Scene::submit,
         async |scene, token, said| {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use idem_core::Policy;
 use idem_tests::body::until;
+use idem_tests::rig::Rig;
 
 use crate::ground::{Ground, on_both};
-use crate::scene::{Ends, Failure, Said, Scene};
+use crate::scene::{Ends, Said, Scene};
 use crate::sweep::sweep;
 
 const LEAST: usize = 7;
@@ -19,18 +20,19 @@ fn waits() -> Policy {
 }
 
 /// A scene whose first call is in its body, until somebody waits for it or nobody will any more.
-async fn held<G: Ground>(ends: Ends) -> Scene<G> {
-    let scene = Scene::<G>::new(waits(), ends).await;
+async fn held<G: Ground>(policy: Policy, ends: Ends) -> Scene<G> {
+    let scene = Scene::<G>::new(policy, ends).await;
     let first = scene.clone();
     scene.beside(async move {
         let body = async || {
             while !first.is_over() && !first.has_waiters().await {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            if first.ends == Ends::Well {
-                return Ok(first.effects.add());
+            // What is forgotten may be done again.
+            if first.ends == Ends::Well && !first.forgets() {
+                first.effects.add();
             }
-            Err(Failure::Declined)
+            first.ends.said()
         };
         let (idem, key) = (first.ground().idem(), first.key.clone());
         let results = first.results();
@@ -54,7 +56,7 @@ async fn all_hear_of_the_first<G: Ground>(scene: &Scene<G>, said: Option<Said>, 
 fn a_duplicate_that_waits_and_is_woken<G: Ground>() {
     sweep(
         LEAST,
-        async || held::<G>(Ends::Well).await,
+        async || held::<G>(waits(), Ends::Well).await,
         async |scene| scene.call().await,
         async |scene, said, beside| all_hear_of_the_first(scene, said, beside).await,
     );
@@ -64,7 +66,7 @@ fn a_duplicate_that_waits_and_is_woken<G: Ground>() {
 fn a_duplicate_that_waits_beside_another<G: Ground>() {
     sweep(
         LEAST,
-        async || held::<G>(Ends::Well).await,
+        async || held::<G>(waits(), Ends::Well).await,
         async |scene| {
             let other = scene.clone();
             scene.beside(async move { other.call().await });
@@ -77,19 +79,30 @@ fn a_duplicate_that_waits_beside_another<G: Ground>() {
     );
 }
 
-/// The first fails, so one who waits runs its own body.
-fn a_duplicate_that_waits_and_has_its_turn<G: Ground>() {
+/// The first leaves the key to one who waits, which runs its own body.
+fn has_its_turn<G: Ground>(policy: Policy, first: Ends) {
     sweep(
         LEAST,
-        async || held::<G>(Ends::Failing).await,
+        async || held::<G>(policy, first).await,
         async |scene| scene.ending(Ends::Well).call().await,
-        async |scene, said, first| {
-            assert_eq!(first, [Err(Failure::Declined)]);
+        async |scene, said, beside| {
+            assert_eq!(beside, [first.said()]);
             assert!(said.is_none_or(|said| said == Ok(1)));
             let own = scene.ending(Ends::Well);
             own.next_hears_what_is_promised().await;
         },
     );
+}
+
+fn a_duplicate_that_waits_and_has_its_turn<G: Ground>() {
+    has_its_turn::<G>(waits(), Ends::Failing);
+}
+
+#[test]
+fn a_duplicate_that_waits_for_what_is_released_or_forgotten() {
+    has_its_turn::<Rig>(waits(), Ends::Releasing);
+    has_its_turn::<Rig>(waits().rerun_abandoned(), Ends::InDoubt);
+    has_its_turn::<Rig>(waits().forget(), Ends::Well);
 }
 
 on_both! {

@@ -83,9 +83,17 @@ async fn take(permits: &Semaphore) {
 /// # Panics
 /// After ten seconds.
 pub async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    within(Duration::from_secs(10), what, holds).await;
+}
+
+/// The same, with another patience.
+///
+/// # Panics
+/// When that is over.
+pub async fn within(patience: Duration, what: &str, holds: impl AsyncFn() -> bool) {
     let begin = Instant::now();
     while !holds().await {
-        assert!(begin.elapsed() < Duration::from_secs(10), "never: {what}");
+        assert!(begin.elapsed() < patience, "never: {what}");
         std::thread::sleep(Duration::from_millis(1));
         tokio::task::yield_now().await;
     }

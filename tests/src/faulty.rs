@@ -11,14 +11,14 @@ pub use fault::{Fault, Verb};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use idem_core::record::{
     Claim, ClaimReply, Forget, Issue, IssueReply, Op, OperatorReply, Refuse, RefuseReply, Renew,
     RenewReply, Reply, Resolve, Settle, SettleReply, Slot, StoreTime,
 };
-use idem_core::store::{Answered, Finding, Page, Scan, Store, StoreKey, Watch};
+use idem_core::store::{Answer, Answered, Finding, Page, Scan, Store, StoreKey, Watch};
 use idem_core::{StoreError, StoreErrorKind};
 use tokio::sync::watch;
 
@@ -33,6 +33,7 @@ pub struct Faulty<S> {
 struct Shared<S> {
     store: S,
     plan: Mutex<Plan>,
+    mishear: OnceLock<Mishears>,
     /// How many calls of each verb have come.
     calls: watch::Sender<HashMap<Verb, usize>>,
     is_open: watch::Sender<bool>,
@@ -46,6 +47,9 @@ struct Plan {
     seen: Vec<Op>,
     copies: Vec<(StoreKey, Op)>,
 }
+
+/// What a settle becomes on its way; where that is nothing, its sender hears that it was done.
+type Mishears = fn(&Settle) -> Option<Settle>;
 
 impl<S> Clone for Faulty<S> {
     fn clone(&self) -> Self {
@@ -69,6 +73,7 @@ impl<S: Store> Faulty<S> {
             shared: Arc::new(Shared {
                 store,
                 plan: Mutex::default(),
+                mishear: OnceLock::new(),
                 calls: watch::Sender::default(),
                 is_open: watch::Sender::new(false),
             }),
@@ -114,6 +119,12 @@ impl<S: Store> Faulty<S> {
         ] {
             self.always(verb, fault);
         }
+    }
+
+    /// From now on every settle becomes what `mishear` makes of it, as if the engine had never said
+    /// anything else. No fault that heals. Only the first word counts.
+    pub fn mishear(&self, mishear: fn(&Settle) -> Option<Settle>) {
+        let _ = self.shared.mishear.set(mishear);
     }
 
     /// Ends all faults, also those that were to come; copies stay on the wire.
@@ -269,11 +280,26 @@ impl<S: Store> Store for Faulty<S> {
     verbs! {
         claim, Claim(Claim) -> ClaimReply;
         renew, Renew(Renew) -> RenewReply;
-        settle, Settle(Settle) -> SettleReply;
         issue, Issue(Issue) -> IssueReply;
         refuse, Refuse(Refuse) -> RefuseReply;
         forget, Forget(Forget) -> OperatorReply;
         resolve, Resolve(Resolve) -> OperatorReply;
+    }
+
+    async fn settle(&self, key: &StoreKey, op: &Settle) -> Answered<SettleReply> {
+        let fault = self.call(Verb::Settle, Some((key, Op::Settle(op.clone()))));
+        let mishear = self.shared.mishear.get();
+        let heard = mishear.map_or_else(|| Some(op.clone()), |mishear| mishear(op));
+        let settle = async || {
+            if let Some(op) = &heard {
+                return self.inner().settle(key, op).await;
+            }
+            Ok(Answer {
+                now: self.inner().now().await?,
+                reply: SettleReply::Settled,
+            })
+        };
+        self.suffer(fault, settle).await
     }
 
     async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
