@@ -6,6 +6,7 @@ use std::time::Duration;
 use idem_core::engine::Changes;
 use idem_core::{Idempotency, Key, NotDone};
 use idem_examples::rabbit::Rabbit;
+use idem_tests::mortal::Point;
 use idem_tests::process::Worker;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use lapin::BasicProperties;
@@ -36,22 +37,22 @@ impl Scene {
         self.folder.path().join("effects").display().to_string()
     }
 
-    fn listener(&self, stay: &str) -> Worker {
+    fn listener(&self, there: Option<Point>) -> Worker {
         let (broker, queue) = (broker_url(), self.rabbit.queues().main().to_owned());
         let arguments = [
             broker,
             queue,
             self.redis.url(),
             self.file(),
-            stay.to_owned(),
+            there.map_or("nowhere".to_owned(), |point| point.to_string()),
         ];
         Worker::start(env!("CARGO_BIN_EXE_listener"), arguments).unwrap()
     }
 
     /// A listener is killed while it stays `there` with the message `m-1`.
-    fn kill_one(&self, there: &str) {
-        let listener = self.listener(there);
-        assert_eq!(listener.hear(SOON).unwrap(), "staying");
+    fn kill_one(&self, there: Point) {
+        let listener = self.listener(Some(there));
+        assert_eq!(listener.hear(SOON).unwrap(), "here");
         listener.kill().unwrap();
     }
 
@@ -68,14 +69,14 @@ async fn a_crash_between_effect_and_acknowledgement_is_a_redelivery_and_no_secon
     let scene = Scene::new();
     let aside = Aside::on_the_broker_of_all(&scene.rabbit).await;
     aside.link.publish(&id("m-1"), b"").await.unwrap();
-    scene.kill_one("ack");
+    scene.kill_one(Point::Handled);
     assert_eq!(scene.effects(), ["m-1"]);
     let main = scene.rabbit.queues().main().to_owned();
     soon("the redelivery", async || {
         aside.link.count(&main).await.unwrap() == 1
     })
     .await;
-    let second = scene.listener("nowhere");
+    let second = scene.listener(None);
     // The second message shows that the first was seen, and acknowledged.
     aside.link.publish(&id("m-2"), b"").await.unwrap();
     soon("the second effect", async || scene.effects().len() == 2).await;
@@ -89,8 +90,8 @@ async fn a_crash_in_the_body_parks_its_message_and_an_operators_word_lets_it_go_
     let scene = Scene::new();
     let aside = Aside::on_the_broker_of_all(&scene.rabbit).await;
     aside.link.publish(&id("m-1"), b"").await.unwrap();
-    scene.kill_one("body");
-    let second = scene.listener("nowhere");
+    scene.kill_one(Point::Effect);
+    let second = scene.listener(None);
     aside.until_parked(1).await;
     assert_eq!(aside.link.unpark().await.unwrap(), 1);
     // Nobody has looked yet: nothing runs.

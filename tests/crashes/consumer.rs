@@ -1,103 +1,240 @@
 //! A consumer is killed with a message in its hands.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fmt;
+use std::os::unix::process::ExitStatusExt;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use idem_core::consumer::MessageId;
 use idem_examples::rabbit::{Link, Rabbit};
 use idem_tests::long::report;
+use idem_tests::mortal::Point;
+use idem_tests::mortal::base::Base;
+use idem_tests::mortal::lease::effects;
+use idem_tests::mortal::places::{Place, Placed};
 use idem_tests::process::Worker;
 use idem_tests::rabbit::RabbitServer;
 use idem_tests::redis::{RedisOptions, RedisServer};
+use idem_tests::wait::until;
+use lapin::options::QueueDeclareOptions;
+use lapin::types::FieldTable;
+use lapin::{Channel, Connection, ConnectionProperties};
+use sqlx::Postgres;
 use tempfile::TempDir;
 
-use crate::mortal::SOON;
+use crate::mortal::{SOON, fresh_number};
 use crate::{blocking, kills};
 
 static BROKER: LazyLock<RabbitServer> = LazyLock::new(|| RabbitServer::start().unwrap());
 
-/// A store, and a file of effects.
-struct Scene {
+/// What becomes of the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fate {
+    /// It is not seen again.
+    Gone,
+    /// It is delivered again, replayed and acknowledged.
+    Replayed,
+    /// It is delivered again, and its effect happens then.
+    Run,
+    /// It is delivered again, and parked.
+    Parked,
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "gone",
+            Self::Replayed => "replayed",
+            Self::Run => "run",
+            Self::Parked => "parked",
+        })
+    }
+}
+
+/// Records, and what bodies do.
+trait Host {
+    const NAME: &str;
+
+    /// What becomes of a message whose consumer died behind its effect, in the body.
+    const IN_THE_BODY: Fate;
+
+    fn url(&self) -> String;
+
+    /// The file for effects.
+    fn file(&self) -> String {
+        String::new()
+    }
+
+    async fn effects(&self, number: i64) -> usize;
+}
+
+struct OnRedis {
     redis: RedisServer,
     folder: TempDir,
 }
 
-/// A queue and who is on it.
-struct Queue<'a> {
-    scene: &'a Scene,
-    rabbit: Rabbit,
-    link: Link,
-}
-
-impl Scene {
+impl OnRedis {
     fn new() -> Self {
         Self {
             redis: RedisServer::start(RedisOptions::new()).unwrap(),
             folder: tempfile::tempdir().unwrap(),
         }
     }
+}
 
-    async fn queue(&self, name: &str) -> Queue<'_> {
-        let url = blocking(|| BROKER.url()).await;
-        // As the listener has them.
-        let delays = [Duration::from_millis(200), Duration::from_secs(1)];
-        let rabbit = Rabbit::new(url, name).delays(delays).unwrap();
-        Queue {
-            scene: self,
-            link: rabbit.connect().await.unwrap(),
-            rabbit,
-        }
+impl Host for OnRedis {
+    const NAME: &str = "Redis, hold";
+    const IN_THE_BODY: Fate = Fate::Parked;
+
+    fn url(&self) -> String {
+        self.redis.url()
     }
 
     fn file(&self) -> String {
         self.folder.path().join("effects").display().to_string()
     }
 
-    /// How often the effect of each message has happened.
-    fn effects(&self) -> BTreeMap<String, usize> {
-        let text = fs::read_to_string(self.file()).unwrap_or_default();
-        let mut effects = BTreeMap::new();
-        for id in text.lines() {
-            *effects.entry(id.to_owned()).or_default() += 1;
-        }
-        effects
+    async fn effects(&self, number: i64) -> usize {
+        effects(self.file().as_ref(), number).unwrap()
     }
 }
 
-impl Queue<'_> {
-    async fn listener(&self, stay: &str) -> Worker {
+/// Transaction mode.
+struct InTransaction(Place<Postgres>);
+
+impl Host for InTransaction {
+    const NAME: &str = "PostgreSQL, tx";
+    const IN_THE_BODY: Fate = Fate::Run;
+
+    fn url(&self) -> String {
+        self.0.url.clone()
+    }
+
+    async fn effects(&self, number: i64) -> usize {
+        let kept = Postgres::kept(&self.0.pool, number).await.unwrap();
+        assert_eq!(kept.effects, kept.successes, "{kept:?}");
+        kept.effects.try_into().unwrap()
+    }
+}
+
+/// A queue for one message that is in a consumer's hands when that is killed, and one behind it.
+struct Queue<'a, H> {
+    host: &'a H,
+    rabbit: Rabbit,
+    link: Link,
+    aside: Channel,
+    number: i64,
+    behind: i64,
+}
+
+impl<'a, H: Host> Queue<'a, H> {
+    async fn new(host: &'a H, aside: &Channel) -> Self {
+        let number = fresh_number();
+        // As the listener has them.
+        let delays = [Duration::from_millis(200), Duration::from_secs(1)];
+        let rabbit = Rabbit::new(BROKER.url(), format!("killed-{number}"));
+        let rabbit = rabbit.delays(delays).unwrap();
+        Self {
+            host,
+            link: rabbit.connect().await.unwrap(),
+            rabbit,
+            aside: aside.clone(),
+            number,
+            behind: fresh_number(),
+        }
+    }
+
+    async fn publish(&self, number: i64) {
+        let id = MessageId::new(&number.to_string()).unwrap();
+        self.link.publish(&id, b"").await.unwrap();
+    }
+
+    async fn listener(&self, there: Option<Point>) -> Worker {
         let arguments = [
             BROKER.url(),
             self.rabbit.queues().main().to_owned(),
-            self.scene.redis.url(),
-            self.scene.file(),
-            stay.to_owned(),
+            self.host.url(),
+            self.host.file(),
+            there.map_or("nowhere".to_owned(), |point| point.to_string()),
         ];
         let start = || Worker::start(env!("CARGO_BIN_EXE_listener"), arguments).unwrap();
         blocking(start).await
     }
 
-    async fn publish(&self, id: &str) {
-        let id = MessageId::new(id).unwrap();
-        self.link.publish(&id, b"").await.unwrap();
+    /// A consumer has the message, and is killed there.
+    async fn kill_one(&self, there: Point) {
+        self.publish(self.number).await;
+        if there == Point::AckDone {
+            self.publish(self.behind).await;
+        }
+        let listener = self.listener(Some(there)).await;
+        let ended = blocking(move || {
+            if there != Point::AckSent {
+                assert_eq!(listener.hear(SOON).unwrap(), "here");
+                listener.kill().unwrap();
+            }
+            // Its stdin stays open: at the end of that it would go in peace.
+            let ended = || listener.ended()?.context("it lives");
+            until("its death", SOON, ended).unwrap()
+        });
+        assert_eq!(ended.await.signal(), Some(9), "{there}");
+        soon("the broker sees that it is dead", async || {
+            self.looked_at().await.consumer_count() == 0
+        })
+        .await;
     }
 
-    /// A listener is killed while it stays `there` with a message.
-    async fn kill_one(&self, there: &str, id: &str) {
-        self.publish(id).await;
-        let listener = self.listener(there).await;
-        let killed = blocking(move || {
-            assert_eq!(listener.hear(SOON).unwrap(), "staying");
-            listener.kill().unwrap();
-        });
-        killed.await;
+    async fn looked_at(&self) -> lapin::Queue {
+        let passive = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let main = self.rabbit.queues().main().into();
+        let declared = self
+            .aside
+            .queue_declare(main, passive, FieldTable::default());
+        declared.await.unwrap()
     }
 
     async fn parked(&self) -> u32 {
         let parked = self.rabbit.queues().parked();
         self.link.count(&parked).await.unwrap()
+    }
+
+    /// What becomes of it in the end.
+    async fn fate(&self, there: Point) -> Fate {
+        let left = self.looked_at().await.message_count();
+        let comes_again = if there == Point::AckDone {
+            // The one behind it was never handled.
+            left > 1
+        } else {
+            self.publish(self.behind).await;
+            left > 0
+        };
+        let before = self.host.effects(self.number).await;
+        let next = self.listener(None).await;
+        soon("the end of both", async || {
+            let number = self.host.effects(self.number).await == 1;
+            number && self.host.effects(self.behind).await == 1
+        })
+        .await;
+        let is_parked = comes_again && there == Point::Effect && H::IN_THE_BODY == Fate::Parked;
+        if is_parked {
+            soon("its being parked", async || self.parked().await == 1).await;
+        }
+        // In peace: what it has it sees through.
+        assert!(blocking(move || next.finish(SOON).unwrap()).await.success());
+        assert_eq!(self.looked_at().await.message_count(), 0);
+        assert_eq!(self.parked().await, u32::from(is_parked));
+        assert_eq!(self.host.effects(self.number).await, 1);
+        match (comes_again, is_parked) {
+            (false, _) => Fate::Gone,
+            (true, true) => Fate::Parked,
+            (true, false) if before == 0 => Fate::Run,
+            (true, false) => Fate::Replayed,
+        }
     }
 }
 
@@ -109,56 +246,56 @@ async fn soon(what: &str, holds: impl AsyncFn() -> bool) {
     }
 }
 
-// V01
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn between_effect_and_acknowledgement_the_message_comes_again_and_has_no_second_effect() {
-    let scene = Scene::new();
-    let queue = scene.queue("acknowledged").await;
-    for kill in 0..kills(5, 50) {
-        let (killed, after) = (format!("killed-{kill}"), format!("after-{kill}"));
-        queue.kill_one("ack", &killed).await;
-        let next = queue.listener("nowhere").await;
-        queue.publish(&after).await;
-        let done = async || {
-            let effects = scene.effects();
-            effects.contains_key(&killed) && effects.contains_key(&after)
-        };
-        soon("the message and the one behind it", done).await;
-        // In peace: otherwise the next one to be killed could have this one's last message, too.
-        assert!(blocking(move || next.finish(SOON).unwrap()).await.success());
+// V01, E09
+async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(host: &H) {
+    let url = blocking(|| BROKER.url()).await;
+    let connection = Connection::connect(&url, ConnectionProperties::default()).await;
+    let connection = connection.unwrap();
+    let aside = connection.create_channel().await.unwrap();
+    let points = [
+        (Point::Effect, [H::IN_THE_BODY; 2]),
+        (Point::Handled, [Fate::Replayed; 2]),
+        // A race decides.
+        (Point::AckSent, [Fate::Gone, Fate::Replayed]),
+        (Point::AckDone, [Fate::Gone; 2]),
+    ];
+    for (point, claimed) in points {
+        let mut queues = Vec::new();
+        for _ in 0..kills(3, 50) {
+            let queue = Queue::new(host, &aside).await;
+            queue.kill_one(point).await;
+            queues.push(queue);
+        }
+        let mut seen = BTreeMap::<_, usize>::new();
+        for queue in queues {
+            let fate = queue.fate(point).await;
+            assert!(claimed.contains(&fate), "{point}: {fate}");
+            *seen.entry(fate).or_default() += 1;
+        }
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|(fate, count)| format!("{fate} {count}"))
+            .collect();
+        let seen = seen.join(", ");
+        report(
+            "crashes",
+            format_args!("consumer, {}, {point}: {seen}", H::NAME),
+        );
     }
-    let effects = scene.effects();
-    assert_eq!(effects.len(), 2 * kills(5, 50));
-    assert!(effects.values().all(|count| *count == 1), "{effects:?}");
-    assert_eq!(queue.parked().await, 0);
-    let kills = kills(5, 50);
-    report(
-        "crashes",
-        format_args!("consumer, before its acknowledgement: {kills} kills, {kills} replays"),
-    );
 }
 
-// E09
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_the_body_after_its_effect_the_message_is_parked_and_has_no_second_effect() {
-    let scene = Scene::new();
-    let mut queues = Vec::new();
-    for kill in 0..kills(5, 50) {
-        let queue = scene.queue(&format!("parked-{kill}")).await;
-        queue.kill_one("body", &format!("killed-{kill}")).await;
-        queues.push(queue);
+mod on {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_a_message_has_one_effect_wherever_its_consumer_dies() {
+        let host = OnRedis::new();
+        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
     }
-    for queue in &queues {
-        let next = queue.listener("nowhere").await;
-        soon("its being parked", async || queue.parked().await == 1).await;
-        blocking(move || next.kill().unwrap()).await;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_a_message_has_one_effect_wherever_its_consumer_dies() {
+        let host = InTransaction(Postgres::place().await);
+        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
     }
-    let effects = scene.effects();
-    assert_eq!(effects.len(), kills(5, 50));
-    assert!(effects.values().all(|count| *count == 1), "{effects:?}");
-    let kills = kills(5, 50);
-    report(
-        "crashes",
-        format_args!("consumer, in the body: {kills} kills, {kills} parked"),
-    );
 }

@@ -1,6 +1,6 @@
 //! Lease mode: what the next caller gets, and that no effect is had twice at hold.
 
-use std::fs;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use idem_core::{Error, Outcome, RedisStore, observe};
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Base;
-use idem_tests::mortal::lease::{Body, Call, Engine, LEASE, Mode};
+use idem_tests::mortal::lease::{Body, Call, Engine, LEASE, Mode, effects};
+use idem_tests::mortal::places::{Place, Placed};
 use idem_tests::redis::{RedisOptions, RedisServer};
 use sqlx::{MySql, Postgres, Sqlite};
 use tempfile::TempDir;
 
 use crate::kills;
-use crate::mortal::{Mortal, Order, SOON, fresh_number};
-use crate::places::{Ground, Place};
+use crate::mortal::{Mortal, Order, SOON, Sends, fresh_number, unit};
 use crate::table::{Seen, Verdict, cells};
 
 /// A store, and what bodies do with it.
@@ -29,8 +29,8 @@ trait Host {
 
     fn settles_in(&self) -> bool;
 
-    /// How many sends a claim or a settle is, at most.
-    fn sends(&self) -> usize;
+    /// What is counted of what is sent.
+    fn unit(&self) -> &'static str;
 
     async fn run(&self, call: Call<'_>) -> Result<u32>;
 
@@ -54,9 +54,7 @@ impl Ledger {
     }
 
     fn effects(&self, number: i64) -> usize {
-        let text = fs::read_to_string(&self.file).unwrap_or_default();
-        let number = number.to_string();
-        text.lines().filter(|line| *line == number).count()
+        effects(&self.file, number).unwrap()
     }
 }
 
@@ -97,8 +95,8 @@ impl Host for OnRedis {
         false
     }
 
-    fn sends(&self) -> usize {
-        3
+    fn unit(&self) -> &'static str {
+        "sends"
     }
 
     async fn run(&self, call: Call<'_>) -> Result<u32> {
@@ -116,7 +114,7 @@ struct InTable<D: Base> {
     ledger: Ledger,
 }
 
-impl<D: Ground> InTable<D> {
+impl<D: Placed> InTable<D> {
     async fn new() -> Self {
         let place = D::place().await;
         Self {
@@ -127,7 +125,7 @@ impl<D: Ground> InTable<D> {
     }
 }
 
-impl<D: Ground> Host for InTable<D> {
+impl<D: Placed> Host for InTable<D> {
     fn url(&self) -> &str {
         &self.place.url
     }
@@ -144,14 +142,14 @@ impl<D: Ground> Host for InTable<D> {
         true
     }
 
-    fn sends(&self) -> usize {
-        10
+    fn unit(&self) -> &'static str {
+        unit::<D>()
     }
 
     async fn run(&self, call: Call<'_>) -> Result<u32> {
         match call.mode.body {
             Body::SettlesIn => call.with_a_database(&self.place.pool).await,
-            Body::Plain | Body::Marked => call.with_a_ledger(self.ledger()).await,
+            _ => call.with_a_ledger(self.ledger()).await,
         }
     }
 
@@ -180,11 +178,12 @@ struct Death {
 // E09
 async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Host) {
     let kills = kills(5, 50);
+    let sends = RefCell::default();
     let half = async |kills: std::ops::Range<usize>| {
         let mut deaths = Vec::new();
         for (point, mode, _) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
             for kill in kills.clone() {
-                deaths.push(kill_one(host, point, mode, kill).await);
+                deaths.push(kill_one(host, point, mode, kill, &sends).await);
             }
         }
         deaths
@@ -195,6 +194,7 @@ async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Hos
         seen.add(death.point, death.mode, judge(host, &death).await);
     }
     report("crashes", seen.show(store));
+    report("crashes", sends.borrow().show(store, host.unit()));
     for (point, mode, cell) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
         let others = seen.others(point, mode, cell);
         assert!(
@@ -209,22 +209,33 @@ fn is_for(host: &impl Host, mode: Mode) -> bool {
     host.settles_in() || mode.body != Body::SettlesIn
 }
 
-async fn kill_one(host: &impl Host, point: Point, mode: Mode, kill: usize) -> Death {
-    let number = fresh_number();
-    // Few kills of a mode: the modes begin at different sends.
-    let first = mode.body as usize * 2 + usize::from(mode.rerun);
-    let mortal = Mortal::start(Order {
-        mode: Some(mode),
-        url: host.url(),
-        number,
-        point,
-        nth: 1 + (kill * 3 + first) % host.sends(),
-        ledger: host.ledger(),
-    });
-    let mortal = mortal.await;
-    let began = mortal.started;
-    mortal.arrives().await;
-    mortal.dies().await;
+async fn kill_one(
+    host: &impl Host,
+    point: Point,
+    mode: Mode,
+    kill: usize,
+    sends: &RefCell<Sends>,
+) -> Death {
+    let order = (point, Some(mode));
+    let (number, began) = loop {
+        let number = fresh_number();
+        let nth = sends.borrow().nth(order, kill, kills(5, 50));
+        let mortal = Mortal::start(Order {
+            mode: Some(mode),
+            url: host.url(),
+            number,
+            point,
+            nth,
+            ledger: host.ledger(),
+        });
+        let mortal = mortal.await;
+        let began = mortal.started;
+        mortal.arrives().await;
+        let end = mortal.dies().await;
+        if sends.borrow_mut().learn(order, nth, &end) {
+            break (number, began);
+        }
+    };
     let effects = host.effects(mode, number).await;
     let mut death = Death {
         number,
@@ -249,6 +260,7 @@ async fn ask(host: &impl Host, death: &Death) -> Option<Verdict> {
     match (result, outcome) {
         (Ok(_), Outcome::Executed) => Some(Verdict::Free),
         (Ok(_), Outcome::Replayed) => Some(Verdict::Replay),
+        (Ok(_), Outcome::Recovered) => Some(Verdict::Recovered),
         (Err(error), _) => match error.downcast_ref() {
             Some(Error::InProgress { .. }) => None,
             Some(Error::OutcomeUnknown { .. }) => Some(Verdict::Unknown),
@@ -273,6 +285,10 @@ async fn judge(host: &impl Host, death: &Death) -> Verdict {
             assert_eq!(effects, had, "{context}");
             assert_eq!(ask(host, death).await, Some(Verdict::Unknown), "{context}");
         }
+        Verdict::Recovered => {
+            assert_eq!((had, effects), (1, 1), "{context}");
+            assert_eq!(ask(host, death).await, Some(Verdict::Replay), "{context}");
+        }
         Verdict::Free | Verdict::AfterLease => {
             assert_eq!(effects, had + 1, "{context}");
             assert!(had == 0 || death.mode.rerun, "{context}");
@@ -288,7 +304,7 @@ async fn insist(host: &impl Host, death: &Death) -> Verdict {
         if let Some(verdict) = ask(host, death).await {
             let waited = death.began.elapsed();
             return match verdict {
-                Verdict::Unknown => {
+                Verdict::Unknown | Verdict::Recovered => {
                     assert!(waited >= LEASE, "{}: {waited:?}", death.point);
                     verdict
                 }

@@ -5,9 +5,7 @@
 mod consumer;
 mod lease;
 mod mortal;
-mod places;
 mod table;
-
 mod transaction;
 
 use idem_tests::long::is_long;

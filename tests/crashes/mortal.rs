@@ -1,5 +1,6 @@
 //! The test's end of `src/bin/mortal`: a process that dies at a point of its one call.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use idem_tests::mortal::Point;
+use idem_tests::mortal::base::Base;
 use idem_tests::mortal::lease::Mode;
 use idem_tests::process::Worker;
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -81,31 +83,119 @@ impl Mortal {
         assert_eq!(heard.unwrap(), "here", "at {}", self.point);
     }
 
-    /// When this returns, it is dead and has died at its point.
-    pub(crate) async fn dies(self) {
+    /// When this returns, it is dead.
+    pub(crate) async fn dies(self) -> End {
         let (worker, by_itself) = (self.worker, dies_of_itself(self.point));
-        let signal = blocking(move || {
+        let end = blocking(move || {
             if !by_itself {
                 worker.kill().unwrap();
             }
-            worker.finish(SOON).unwrap().signal()
+            let end = worker.finish(SOON).unwrap();
+            if end.success() {
+                return End::Lived(worker.hear(SOON).unwrap().parse().unwrap());
+            }
+            assert_eq!(end.signal(), Some(9));
+            End::AtItsPoint
         });
-        assert_eq!(signal.await, Some(9), "at {}", self.point);
+        end.await
     }
+}
+
+/// How a process has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    AtItsPoint,
+    /// It was to die at a send that there was not. So many lie at its point.
+    Lived(usize),
+}
+
+/// At which sends processes are killed: of those that lie at a point, at each in turn. How many there
+/// are is what one has told that lived through them.
+#[derive(Default)]
+pub(crate) struct Sends {
+    known: BTreeMap<(Point, Option<Mode>), usize>,
+    /// How many processes were killed at each point after each send.
+    kills: BTreeMap<Point, BTreeMap<usize, usize>>,
+    lived: usize,
+}
+
+impl Sends {
+    /// For the `kill`th of so many `kills`.
+    pub(crate) fn nth(&self, order: (Point, Option<Mode>), kill: usize, kills: usize) -> usize {
+        const MORE_THAN_THERE_ARE: usize = 1_000_000;
+        let known = self.known.get(&order);
+        known.map_or(MORE_THAN_THERE_ARE, |all| {
+            1 + kill * (all - 1) / (kills - 1).max(1)
+        })
+    }
+
+    /// A process that was to die at the `nth` send has ended so; whether it has died there.
+    pub(crate) fn learn(&mut self, order: (Point, Option<Mode>), nth: usize, end: &End) -> bool {
+        let End::Lived(all) = *end else {
+            if counts_sends(order.0) {
+                let kills = self.kills.entry(order.0).or_default();
+                *kills.entry(nth).or_default() += 1;
+            }
+            return true;
+        };
+        self.known.insert(order, all.max(1));
+        self.lived += 1;
+        let kills: usize = self.kills.values().flat_map(BTreeMap::values).sum();
+        assert!(self.lived < 200 + kills, "{} is not met", order.0);
+        false
+    }
+
+    /// Those of both.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        for (point, kills) in other.kills {
+            let here = self.kills.entry(point).or_default();
+            for (nth, count) in kills {
+                *here.entry(nth).or_default() += count;
+            }
+        }
+        self.lived += other.lived;
+        self
+    }
+
+    /// The kills by send, or whatever is counted.
+    pub(crate) fn show(&self, store: &str, unit: &str) -> String {
+        let mut points = Vec::new();
+        for (point, kills) in &self.kills {
+            let last = kills.keys().max().copied().unwrap_or_default();
+            let sum: usize = kills.values().sum();
+            points.push(format!("{sum} at {point}, after up to {last} {unit}"));
+        }
+        let (points, lived) = (points.join("; "), self.lived);
+        format!("{store}: {points}. {lived} processes lived through, and do not count")
+    }
+}
+
+/// What is counted of what is sent to a database.
+pub(crate) fn unit<D: Base>() -> &'static str {
+    if D::BEGINS_MEANWHILE {
+        "sends"
+    } else {
+        // It is in a file.
+        "tenths of a millisecond"
+    }
+}
+
+fn counts_sends(point: Point) -> bool {
+    matches!(
+        point,
+        Point::ClaimSent
+            | Point::CheckpointSent
+            | Point::RecordSent
+            | Point::CommitSent
+            | Point::SettleSent
+    )
 }
 
 /// Between two lines of a body nobody can stop and say so.
 pub(crate) fn dies_of_itself(point: Point) -> bool {
-    matches!(
-        point,
-        Point::ClaimSent
-            | Point::ClaimDone
-            | Point::CheckpointSent
-            | Point::CheckpointDone
-            | Point::RecordSent
-            | Point::CommitSent
-            | Point::CommitDone
-            | Point::SettleSent
-            | Point::SettleDone
-    )
+    counts_sends(point)
+        || matches!(
+            point,
+            Point::ClaimDone | Point::CheckpointDone | Point::CommitDone | Point::SettleDone
+        )
 }

@@ -18,8 +18,10 @@ pub(crate) enum Verdict {
     Unknown,
     /// The result of the dead process.
     Replay,
+    /// When the lease is over, what `recover` has found.
+    Recovered,
 }
-use Verdict::{AfterLease, Free, Replay, Unknown};
+use Verdict::{AfterLease, Free, Recovered, Replay, Unknown};
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,6 +30,7 @@ impl fmt::Display for Verdict {
             AfterLease => "free after lease",
             Unknown => "OutcomeUnknown",
             Replay => "replay",
+            Recovered => "recovered",
         })
     }
 }
@@ -37,13 +40,15 @@ const fn mode(body: Body, rerun: bool) -> Mode {
 }
 
 /// The columns.
-pub(crate) const MODES: [Mode; 6] = [
+pub(crate) const MODES: [Mode; 8] = [
     mode(Body::Plain, false),
     mode(Body::Plain, true),
     mode(Body::Marked, false),
     mode(Body::Marked, true),
     mode(Body::SettlesIn, false),
     mode(Body::SettlesIn, true),
+    mode(Body::Recovers, false),
+    mode(Body::Detached, false),
 ];
 
 type Cell = &'static [Verdict];
@@ -52,26 +57,27 @@ type Cell = &'static [Verdict];
 const NONE: Cell = &[];
 const HOLDS: Cell = &[Unknown];
 const RERUNS: Cell = &[AfterLease];
+const FOUND: Cell = &[Recovered];
 const REPLAYS: Cell = &[Replay];
 
 /// The rows. Of two verdicts a race decides.
 #[rustfmt::skip]
-const TABLE: [(Point, [Cell; 6]); 15] = [
-    (Point::ClaimSent,      [&[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, AfterLease], &[Free, Unknown], &[Free, AfterLease]]),
-    (Point::ClaimDone,      [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS]),
-    (Point::Claimed,        [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS]),
-    (Point::CheckpointSent, [NONE, NONE, &[AfterLease, Unknown], RERUNS, NONE, NONE]),
-    (Point::CheckpointDone, [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
-    (Point::Passed,         [NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
-    (Point::Effect,         [HOLDS, RERUNS, HOLDS, RERUNS, HOLDS, RERUNS]),
-    (Point::RecordSent,     [NONE, NONE, NONE, NONE, HOLDS, RERUNS]),
-    (Point::Written,        [NONE, NONE, NONE, NONE, HOLDS, RERUNS]),
-    (Point::CommitSent,     [NONE, NONE, NONE, NONE, &[Unknown, Replay], &[AfterLease, Replay]]),
-    (Point::CommitDone,     [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
-    (Point::Committed,      [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS]),
-    (Point::SettleSent,     [&[Unknown, Replay], &[AfterLease, Replay], &[Unknown, Replay], &[AfterLease, Replay], REPLAYS, REPLAYS]),
-    (Point::SettleDone,     [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
-    (Point::Settled,        [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
+const TABLE: [(Point, [Cell; 8]); 15] = [
+    (Point::ClaimSent,      [&[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, AfterLease], &[Free, Unknown], &[Free, AfterLease], &[Free, AfterLease], &[Free, Unknown]]),
+    (Point::ClaimDone,      [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS, RERUNS, HOLDS]),
+    (Point::Claimed,        [HOLDS, RERUNS, RERUNS, RERUNS, HOLDS, RERUNS, RERUNS, HOLDS]),
+    (Point::CheckpointSent, [NONE, NONE, &[AfterLease, Unknown], RERUNS, NONE, NONE, NONE, NONE]),
+    (Point::CheckpointDone, [NONE, NONE, HOLDS, RERUNS, NONE, NONE, NONE, NONE]),
+    (Point::Passed,         [NONE, NONE, HOLDS, RERUNS, NONE, NONE, NONE, NONE]),
+    (Point::Effect,         [HOLDS, RERUNS, HOLDS, RERUNS, HOLDS, RERUNS, FOUND, HOLDS]),
+    (Point::RecordSent,     [NONE, NONE, NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
+    (Point::Written,        [NONE, NONE, NONE, NONE, HOLDS, RERUNS, NONE, NONE]),
+    (Point::CommitSent,     [NONE, NONE, NONE, NONE, &[Unknown, Replay], &[AfterLease, Replay], NONE, NONE]),
+    (Point::CommitDone,     [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS, NONE, NONE]),
+    (Point::Committed,      [NONE, NONE, NONE, NONE, REPLAYS, REPLAYS, NONE, NONE]),
+    (Point::SettleSent,     [&[Unknown, Replay], &[AfterLease, Replay], &[Unknown, Replay], &[AfterLease, Replay], REPLAYS, REPLAYS, &[Recovered, Replay], &[Unknown, Replay]]),
+    (Point::SettleDone,     [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
+    (Point::Settled,        [REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS, REPLAYS]),
 ];
 
 /// Each point of each mode, and what may become of it.

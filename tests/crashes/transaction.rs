@@ -10,13 +10,13 @@ use idem_tests::body::until;
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::{Base, Kept};
+use idem_tests::mortal::places::{Place, Placed};
 use idem_tests::mortal::transaction::{PREFIX, pay};
 use sqlx::{MySql, Postgres, Sqlite};
 use tokio::sync::oneshot;
 
 use crate::kills;
-use crate::mortal::{Mortal, Order, dies_of_itself, fresh_number};
-use crate::places::{Ground, Place};
+use crate::mortal::{End, Mortal, Order, Sends, dies_of_itself, fresh_number, unit};
 
 const POINTS: [Point; 7] = [
     Point::Begun,
@@ -36,10 +36,11 @@ struct Killer<D: Base> {
     place: Place<D>,
     idem: Idempotency,
     tally: Tally,
+    sends: Sends,
 }
 
 // E09
-async fn effect_and_record_are_both_there_or_both_absent<D: Ground>() {
+async fn effect_and_record_are_both_there_or_both_absent<D: Placed>() {
     let (mut one, mut other) = (Killer::<D>::new().await, Killer::<D>::new().await);
     let kills = kills(100, 200) / 2;
     tokio::join!(one.kill(kills), other.kill(kills));
@@ -49,55 +50,63 @@ async fn effect_and_record_are_both_there_or_both_absent<D: Ground>() {
         writeln!(table, "| {point} | {} | {} |", sum(0), sum(1)).unwrap();
     }
     report("crashes", table);
+    let sends = one.sends.and(other.sends);
+    report(
+        "crashes",
+        sends.show(&format!("{}, tx", D::NAME), unit::<D>()),
+    );
 }
 
-impl<D: Ground> Killer<D> {
+impl<D: Placed> Killer<D> {
     async fn new() -> Self {
         Self {
             place: D::place().await,
             // Its store is never asked.
             idem: Idempotency::builder(MemoryStore::new()).build().unwrap(),
             tally: Tally::new(),
+            sends: Sends::default(),
         }
     }
 
     async fn kill(&mut self, kills: usize) {
         for point in POINTS {
             for kill in 0..kills {
-                let left = self.kill_one(point, kill).await;
+                let left = self.kill_one(point, kill, kills).await;
                 self.tally.entry(point).or_default()[usize::from(left)] += 1;
             }
         }
     }
 
     /// Whether the dead process left its effect and its record.
-    async fn kill_one(&self, point: Point, kill: usize) -> bool {
-        let number = fresh_number();
-        let sends = match point {
-            Point::RecordSent => 6,
-            // In a file it takes its time; to a server it is one send.
-            Point::CommitSent if !D::BEGINS_MEANWHILE => 20,
-            _ => 1,
-        };
-        let mortal = Mortal::start(Order {
-            mode: None,
-            url: &self.place.url,
-            number,
-            point,
-            nth: 1 + kill % sends,
-            ledger: Path::new(""),
-        });
-        let mortal = mortal.await;
-        mortal.arrives().await;
+    async fn kill_one(&mut self, point: Point, kill: usize, kills: usize) -> bool {
         let is_meanwhile = kill % 2 == 1 && !dies_of_itself(point);
-        let left = if is_meanwhile {
+        let (number, mortal) = loop {
+            let (number, order) = (fresh_number(), (point, None));
+            let nth = self.sends.nth(order, kill, kills);
+            let mortal = Mortal::start(Order {
+                mode: None,
+                url: &self.place.url,
+                number,
+                point,
+                nth,
+                ledger: Path::new(""),
+            });
+            let mortal = mortal.await;
+            mortal.arrives().await;
+            if is_meanwhile {
+                break (number, Some(mortal));
+            }
+            if self.sends.learn(order, nth, &mortal.dies().await) {
+                break (number, None);
+            }
+        };
+        let left = if let Some(mortal) = mortal {
             if kill == 1 {
                 self.is_told(number, point).await;
             }
             self.ask_while_it_dies(mortal, number).await;
             false
         } else {
-            mortal.dies().await;
             self.look_and_ask(number, point).await
         };
         assert_eq!(self.kept(number).await, BOTH, "{point}, kill {kill}");
@@ -145,7 +154,7 @@ impl<D: Ground> Killer<D> {
                 };
                 until("the duplicate waits", waits).await;
             }
-            mortal.dies().await;
+            assert_eq!(mortal.dies().await, End::AtItsPoint);
         };
         let ((_, outcome), ()) = tokio::join!(self.ask(number, Some(begun)), death);
         assert_eq!(outcome, Outcome::Executed);

@@ -7,6 +7,7 @@
 
 pub mod base;
 pub mod lease;
+pub mod places;
 mod point;
 pub mod transaction;
 pub mod trap;

@@ -1,38 +1,57 @@
 //! One process that consumes messages, to be killed. The effect of a message is a line with its id
-//! in a file.
+//! in a file; or, in transaction mode, a row with the number that is its id.
 //!
-//! Arguments: the broker's URL, the queue, the store's URL, the file, and where to stay: `nowhere`,
-//! in the `body` after the effect, or before the `ack`. It says `staying` when it is there. At the
-//! end of its stdin it takes no more messages, and ends when it has answered those that it has.
+//! Arguments: the broker's URL, the queue, the store's URL (of PostgreSQL it is transaction mode),
+//! the file, and the point at which it says `here` and stays, or dies, or `nowhere`. At the end of
+//! its stdin it takes no more messages, and ends when it has answered those that it has.
 
 use std::env;
 use std::fs::File;
-use std::future::pending;
 use std::io::{Write, stdin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use idem_core::consumer::{Consumer, Meaning, MessageId};
-use idem_core::{Error, Idempotency, Key, Policy};
+use idem_core::{Error, Idempotency, Key, MemoryStore, Policy};
 use idem_examples::rabbit::{Message, Rabbit};
+use idem_tests::mortal::base::Base;
+use idem_tests::mortal::{Point, transaction, trap, wire};
+use sqlx::{Pool, Postgres};
 
+/// Where effects and records are.
 #[derive(Clone)]
-struct Place {
-    file: String,
-    stay: String,
+enum Place {
+    File {
+        file: String,
+        idem: Idempotency,
+    },
+    Table {
+        pool: Pool<Postgres>,
+        idem: Idempotency,
+    },
 }
 
 impl Place {
-    fn effect(&self, id: &MessageId) -> std::io::Result<()> {
-        let mut file = File::options().create(true).append(true).open(&self.file)?;
-        writeln!(file, "{id}")
+    async fn new(store: &str, file: String) -> Result<Self> {
+        if store.starts_with("postgres:") {
+            // Its store is never asked.
+            let idem = Idempotency::builder(MemoryStore::new()).build()?;
+            let pool = Postgres::open(store)?;
+            return Ok(Self::Table { pool, idem });
+        }
+        let idem = Idempotency::redis(store).await?;
+        Ok(Self::File { file, idem })
     }
 
-    async fn stay_if(&self, here: &str) {
-        if self.stay == here {
-            println!("staying");
-            pending::<()>().await;
+    async fn take(&self, id: &MessageId) -> Result<()> {
+        match self {
+            Self::File { file, idem } => note_once(idem, file, id).await,
+            Self::Table { pool, idem } => {
+                transaction::once(idem, pool, id.as_str().parse()?).await?;
+                Ok(())
+            }
         }
     }
 }
@@ -40,17 +59,23 @@ impl Place {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [broker, queue, store, file, stay] = arguments.as_slice() else {
-        bail!("needs BROKER QUEUE STORE FILE STAY, got {arguments:?}");
+    let [broker, queue, store, file, point] = arguments.as_slice() else {
+        bail!("needs BROKER QUEUE STORE FILE POINT, got {arguments:?}");
     };
-    let idem = Idempotency::redis(store).await?;
-    let place = Place {
-        file: file.clone(),
-        stay: stay.clone(),
+    if point != "nowhere" {
+        trap::set(point.parse()?, 1);
+    }
+    let broker = if trap::is(Point::AckSent) {
+        wire::through(broker)?
+    } else {
+        broker.clone()
     };
+    // One at a time: then the next message comes when the last one was acknowledged.
+    let at_once = if trap::is(Point::AckDone) { 1 } else { 16 };
+    let place = Place::new(store, file.clone()).await?;
     let handler = move |message: Message| {
-        let (idem, place) = (idem.clone(), place.clone());
-        async move { handle(&idem, &place, message).await }
+        let place = place.clone();
+        async move { handle(&place, message).await }
     };
     let consumer = Arc::new(Consumer::new(|error: &anyhow::Error| {
         match error.downcast_ref::<Error>() {
@@ -59,6 +84,7 @@ async fn main() -> Result<()> {
         }
     }));
     Rabbit::new(broker, queue)
+        .prefetch(at_once)?
         .delays([Duration::from_millis(200), Duration::from_secs(1)])?
         .listen(consumer, handler, end_of_stdin())
         .await;
@@ -70,16 +96,28 @@ async fn end_of_stdin() {
     let _ = read.await;
 }
 
-async fn handle(idem: &Idempotency, place: &Place, message: Message) -> Result<()> {
-    let key = Key::new("test:message", &message.id)?;
+async fn handle(place: &Place, message: Message) -> Result<()> {
+    static HAS_TAKEN_ONE: AtomicBool = AtomicBool::new(false);
+    if HAS_TAKEN_ONE.load(Ordering::SeqCst) {
+        trap::at(Point::AckDone);
+    }
+    place.take(&message.id).await?;
+    HAS_TAKEN_ONE.store(true, Ordering::SeqCst);
+    trap::at(Point::Handled);
+    // What this process sends to its broker next.
+    trap::count_sends(Point::AckSent);
+    Ok(())
+}
+
+async fn note_once(idem: &Idempotency, file: &str, id: &MessageId) -> Result<()> {
+    let key = Key::new("test:message", id)?;
     // The shortest lease that is allowed: the next process waits for its end.
     let policy = Policy::new().lease(Duration::from_secs(1));
     let body = async || {
-        place.effect(&message.id)?;
-        place.stay_if("body").await;
-        Ok::<_, anyhow::Error>(())
+        let mut file = File::options().create(true).append(true).open(file)?;
+        writeln!(file, "{id}")?;
+        trap::at(Point::Effect);
+        anyhow::Ok(())
     };
-    idem.run(key, policy, body).await?;
-    place.stay_if("ack").await;
-    Ok(())
+    idem.run(key, policy, body).await
 }

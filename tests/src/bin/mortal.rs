@@ -1,5 +1,5 @@
 //! One process that makes one guarded call and dies in it: of itself, or it says `here` and waits
-//! to be killed. If it lives, it ends without a word.
+//! to be killed. If it was to die at a send that there was not, it says how many there were, and ends.
 //!
 //! Arguments: `transaction` or the name of a mode in lease mode, the URL of the store, the number of
 //! the request, the point, at the how manieth send of those that lie there, and the ledger's file.
@@ -65,7 +65,7 @@ async fn obey<D: Base>(order: Order) -> Result<()> {
     };
     match call.mode.body {
         Body::SettlesIn => call.with_a_database(&pool).await?,
-        Body::Plain | Body::Marked => call.with_a_ledger(Path::new(&order.ledger)).await?,
+        _ => call.with_a_ledger(Path::new(&order.ledger)).await?,
     };
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::Result;
 use idem_core::store::{MySqlStore, PostgresStore, SqliteStore, Store};
@@ -36,6 +37,9 @@ pub trait Base: Database {
 
     /// A store in it.
     fn store(pool: Pool<Self>) -> Self::Store;
+
+    /// The same, with another limit for a call.
+    fn limited(store: Self::Store, limit: Duration) -> Self::Store;
 
     /// Makes the tables, in an empty database.
     fn lay_out(pool: &Pool<Self>) -> impl Future<Output = Result<()>> + Send;
@@ -80,6 +84,10 @@ macro_rules! base {
 
             fn store(pool: Pool<Self>) -> $store {
                 $store::new(pool)
+            }
+
+            fn limited(store: $store, limit: Duration) -> $store {
+                store.limit(limit)
             }
 
             async fn lay_out(pool: &Pool<Self>) -> Result<()> {

@@ -1,15 +1,17 @@
 //! The guarded functions in lease mode.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
+use std::future::Future;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use idem_core::store::Store;
-use idem_core::{Attempt, Idempotency, Key, Policy};
+use idem_core::{Attempt, Idempotency, Key, Policy, Recovered, idempotent};
 use sqlx::Pool;
 
 use super::base::Base;
@@ -38,6 +40,10 @@ pub enum Body {
     Marked,
     /// An effect and `settle_in`, in a transaction of its own.
     SettlesIn,
+    /// As plain; a takeover in doubt looks whether the effect has happened.
+    Recovers,
+    /// As plain, in a task of its own.
+    Detached,
 }
 
 impl Mode {
@@ -49,6 +55,8 @@ impl Mode {
             Body::Plain => "",
             Body::Marked => ", own checkpoint",
             Body::SettlesIn => ", settle_in",
+            Body::Recovers => ", recover",
+            Body::Detached => ", detach",
         };
         format!("{policy}{body}")
     }
@@ -60,6 +68,8 @@ impl Mode {
             "" => Body::Plain,
             "own checkpoint" => Body::Marked,
             "settle_in" => Body::SettlesIn,
+            "recover" => Body::Recovers,
+            "detach" => Body::Detached,
             _ => bail!("no body is called {body:?}"),
         };
         Ok(Self {
@@ -72,7 +82,7 @@ impl Mode {
         let policy = Policy::new().lease(LEASE);
         let policy = match self.body {
             Body::Marked => policy.own_checkpoint(),
-            Body::Plain | Body::SettlesIn => policy,
+            _ => policy,
         };
         if self.rerun {
             policy.rerun_abandoned()
@@ -83,10 +93,11 @@ impl Mode {
 }
 
 /// An engine on a store after whose calls the process can die.
+#[derive(Clone)]
 pub struct Engine {
     idem: Idempotency,
     /// The process dies when the store has done a call of this verb, be it a resend.
-    deadly: Box<dyn Fn(Verb) + Send + Sync>,
+    deadly: Arc<dyn Fn(Verb) + Send + Sync>,
 }
 
 impl Engine {
@@ -97,7 +108,7 @@ impl Engine {
         let deadly = move |verb| store.always(verb, Fault::die_unheard());
         Ok(Self {
             idem,
-            deadly: Box::new(deadly),
+            deadly: Arc::new(deadly),
         })
     }
 }
@@ -122,13 +133,22 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// A call with an effect outside all stores.
     pub async fn with_a_ledger(&self, ledger: &Path) -> Result<u32> {
-        self.run(async || {
-            self.checkpoint().await?;
-            note(ledger, self.number)?;
-            trap::at(Point::Effect);
-            Ok(())
-        })
-        .await
+        match self.mode.body {
+            Body::Recovers => self.around(recovered(*self, ledger)).await,
+            Body::Detached => {
+                let (engine, ledger) = (self.engine.clone(), ledger.to_owned());
+                let call = detached(engine, self.mode, self.number, ledger);
+                self.around(call).await
+            }
+            _ => self.run(async || self.note(ledger).await).await,
+        }
+    }
+
+    async fn note(&self, ledger: &Path) -> Result<()> {
+        self.checkpoint().await?;
+        note(ledger, self.number)?;
+        trap::at(Point::Effect);
+        Ok(())
     }
 
     /// A call whose effect commits together with its success.
@@ -151,20 +171,28 @@ impl Call<'_> {
 
     async fn run(&self, effect: impl AsyncFnOnce() -> Result<()>) -> Result<u32> {
         let key = Key::new("mortal:lease", self.number)?;
+        let body = || self.body(effect);
+        let run = self.engine.idem.run(key, self.mode.policy(), body);
+        self.around(run).await
+    }
+
+    /// What the caller does around a guarded call.
+    async fn around(&self, call: impl Future<Output = Result<u32>>) -> Result<u32> {
         trap::count_sends(Point::ClaimSent);
         self.unheard(Point::ClaimDone, Verb::Claim);
-        let run = self.engine.idem.run(key, self.mode.policy(), async || {
-            trap::all_sent(Point::ClaimSent);
-            trap::at(Point::Claimed);
-            effect().await?;
-            trap::count_sends(Point::SettleSent);
-            self.unheard(Point::SettleDone, Verb::Settle);
-            anyhow::Ok(process::id())
-        });
-        let who = run.await?;
+        let who = call.await?;
         trap::all_sent(Point::SettleSent);
         trap::at(Point::Settled);
         Ok(who)
+    }
+
+    async fn body(&self, effect: impl AsyncFnOnce() -> Result<()>) -> Result<u32> {
+        trap::all_sent(Point::ClaimSent);
+        trap::at(Point::Claimed);
+        effect().await?;
+        trap::count_sends(Point::SettleSent);
+        self.unheard(Point::SettleDone, Verb::Settle);
+        Ok(process::id())
     }
 
     async fn checkpoint(&self) -> Result<()> {
@@ -185,6 +213,51 @@ impl Call<'_> {
             (self.engine.deadly)(verb);
         }
     }
+}
+
+#[idempotent(
+    prefix = "mortal:recovered",
+    key = call.number,
+    engine = call.engine.idem,
+    lease = LEASE,
+    recover = look(ledger, call.number)
+)]
+async fn recovered(call: Call<'_>, ledger: &Path) -> Result<u32> {
+    call.body(async || call.note(ledger).await).await
+}
+
+#[idempotent(
+    prefix = "mortal:detached",
+    key = number,
+    engine = engine.idem,
+    lease = LEASE,
+    detach = true
+)]
+async fn detached(engine: Engine, mode: Mode, number: i64, ledger: PathBuf) -> Result<u32> {
+    let call = Call {
+        engine: &engine,
+        mode,
+        number,
+    };
+    call.body(async || call.note(&ledger).await).await
+}
+
+/// Whether the effect of a number has happened. Whoever could have it is dead.
+async fn look(ledger: &Path, number: i64) -> Result<Recovered<u32>> {
+    Ok(if effects(ledger, number)? > 0 {
+        Recovered::Done(0)
+    } else {
+        Recovered::NotDone
+    })
+}
+
+/// How often the effect of a number has happened.
+pub fn effects(ledger: &Path, number: i64) -> Result<usize> {
+    if !ledger.exists() {
+        return Ok(0);
+    }
+    let (text, number) = (fs::read_to_string(ledger)?, number.to_string());
+    Ok(text.lines().filter(|line| *line == number).count())
 }
 
 /// A deed that survives kill -9: one write to the end of a file.

@@ -53,6 +53,12 @@ points! {
     SettleDone = "settle done, unheard",
     /// The line after the guarded call.
     Settled = "settled",
+    /// A consumer is about to acknowledge its message.
+    Handled = "before the acknowledgement",
+    /// The acknowledgement has left.
+    AckSent = "acknowledgement sent",
+    /// The broker has taken the acknowledgement. Nobody hears of that, but the next message comes.
+    AckDone = "acknowledgement done",
 }
 
 impl fmt::Display for Point {

@@ -1,22 +1,24 @@
 //! Where this process dies. Nothing happens at any point in a process that has set no trap.
 
-use std::process::abort;
+use std::process::{abort, exit};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::Point;
 
 static TRAP: OnceLock<(Point, u32)> = OnceLock::new();
-/// How many sends are left to live; 0 if nobody counts.
+/// Since when sends are counted.
+static BEGAN: OnceLock<Instant> = OnceLock::new();
+/// How many there were.
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// Nobody sees what is sent: it goes into a file.
 static NO_WIRE: AtomicBool = AtomicBool::new(false);
-/// Then a send counts as this long; a transaction in a file takes a few.
-const SEND: Duration = Duration::from_millis(1);
+/// Then a send counts as this long; a transaction in a file takes a few dozen.
+const SEND: Duration = Duration::from_micros(100);
 static ENDS_WITH_AN_ANSWER: AtomicBool = AtomicBool::new(false);
 
 /// This process dies at `point`, at the `nth` send if it is one of those where something is sent.
@@ -42,10 +44,10 @@ pub fn at(point: Point) {
 /// From here on sends are counted, if this is the point.
 pub fn count_sends(point: Point) {
     if let Some((_, nth)) = TRAP.get().filter(|(set, _)| *set == point) {
+        let _ = BEGAN.set(Instant::now());
         if NO_WIRE.load(Ordering::SeqCst) {
-            die_in(SEND * (*nth - 1));
+            die_in(SEND.saturating_mul(nth - 1));
         }
-        SENDS.store(*nth, Ordering::SeqCst);
     }
 }
 
@@ -66,19 +68,38 @@ fn die_in(time: Duration) {
     }
 }
 
-/// The end of what is sent at `point`, if it was less than was to be counted.
+/// The end of what is sent at `point`. If this is the point, there were less sends than it was told
+/// to die at: it says how many, and ends in peace.
 pub fn all_sent(point: Point) {
-    if is(point) {
-        die();
-    }
+    let Some((_, nth)) = TRAP.get().filter(|(set, _)| *set == point) else {
+        return;
+    };
+    let all = if NO_WIRE.load(Ordering::SeqCst) {
+        let time = BEGAN.get().map_or(Duration::ZERO, Instant::elapsed);
+        time.as_micros() / SEND.as_micros() + 1
+    } else {
+        let sends = SENDS.load(Ordering::SeqCst);
+        if sends >= *nth {
+            // It is being killed, and its answer was quicker.
+            stay();
+        }
+        sends.into()
+    };
+    println!("{all}");
+    exit(0);
 }
 
-/// Something has been sent.
-pub(super) fn sent() {
-    let count = SENDS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-        left.checked_sub(1)
-    });
-    if count == Ok(1) {
+/// Something is about to be sent: the how manieth that is counted.
+pub(super) fn sending() -> Option<u32> {
+    BEGAN.get()?;
+    Some(SENDS.fetch_add(1, Ordering::SeqCst) + 1)
+}
+
+/// It has been sent.
+pub(super) fn sent(number: Option<u32>) {
+    if let (Some(number), Some((_, nth))) = (number, TRAP.get())
+        && number == *nth
+    {
         die();
     }
 }

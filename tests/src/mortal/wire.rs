@@ -37,20 +37,21 @@ fn join(client: TcpStream, server: u16) -> Result<()> {
     server.set_nodelay(true)?;
     let (from_client, to_client) = (client.try_clone()?, client);
     let (from_server, to_server) = (server.try_clone()?, server);
-    thread::Builder::new().spawn(move || carry(from_client, to_server, || {}, trap::sent))?;
-    thread::Builder::new().spawn(move || carry(from_server, to_client, trap::answered, || {}))?;
+    thread::Builder::new()
+        .spawn(move || carry(from_client, to_server, trap::sending, trap::sent))?;
+    thread::Builder::new().spawn(move || carry(from_server, to_client, trap::answered, drop))?;
     Ok(())
 }
 
 /// Carries bytes until either side ends.
-fn carry(mut from: TcpStream, mut to: TcpStream, before: impl Fn(), after: impl Fn()) {
+fn carry<T>(mut from: TcpStream, mut to: TcpStream, before: impl Fn() -> T, after: impl Fn(T)) {
     let mut piece = vec![0; PIECE];
     while let Ok(length @ 1..) = from.read(&mut piece) {
-        before();
+        let about = before();
         if to.write_all(&piece[..length]).is_err() {
             break;
         }
-        after();
+        after(about);
     }
     let _ = to.shutdown(Shutdown::Both);
 }

@@ -1,40 +1,47 @@
-//! Databases of their own, on one server of each kind.
+//! Databases of their own, on one server of each kind that the tests of a process share.
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "for tests only, where what does not work panics"
+)]
 
+use std::future::Future;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use idem_tests::mariadb::MariaDbServer;
-use idem_tests::mortal::base::Base;
-use idem_tests::postgres::PostgresServer;
 use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite};
 use tempfile::TempDir;
 
+use super::base::Base;
+use crate::mariadb::MariaDbServer;
+use crate::postgres::PostgresServer;
+
 static POSTGRES: LazyLock<PostgresServer> = LazyLock::new(|| PostgresServer::start().unwrap());
-static MARIADB: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
+static MARIADB: LazyLock<MariaDbServer> =
+    LazyLock::new(|| MariaDbServer::start_with(&["--max-connections=500"]).unwrap());
 
 /// A database with its tables.
-pub(crate) struct Place<D: Base> {
-    pub(crate) url: String,
-    pub(crate) pool: Pool<D>,
+#[derive(Debug)]
+pub struct Place<D: Base> {
+    /// Where it is.
+    pub url: String,
+    /// Connections to it.
+    pub pool: Pool<D>,
     /// What goes with it: the folder of a file.
-    _keep: Option<TempDir>,
+    pub keep: Option<TempDir>,
 }
 
 impl<D: Base> Place<D> {
     async fn at(url: String, keep: Option<TempDir>) -> Self {
         let pool = D::open(&url).unwrap();
         D::lay_out(&pool).await.unwrap();
-        Self {
-            url,
-            pool,
-            _keep: keep,
-        }
+        Self { url, pool, keep }
     }
 }
 
-pub(crate) trait Ground: Base {
-    /// A new place.
-    async fn place() -> Place<Self>;
+/// A kind of database of which one can be made.
+pub trait Placed: Base {
+    /// A new one.
+    fn place() -> impl Future<Output = Place<Self>> + Send;
 }
 
 fn count() -> u32 {
@@ -42,7 +49,7 @@ fn count() -> u32 {
     MADE.fetch_add(1, Ordering::Relaxed)
 }
 
-impl Ground for Postgres {
+impl Placed for Postgres {
     async fn place() -> Place<Self> {
         let (url, name) = (POSTGRES.url(), format!("made_{}", count()));
         let admin = Self::open(&url).unwrap();
@@ -54,7 +61,7 @@ impl Ground for Postgres {
     }
 }
 
-impl Ground for MySql {
+impl Placed for MySql {
     async fn place() -> Place<Self> {
         let (url, name) = (MARIADB.url(), format!("made_{}", count()));
         let admin = Self::open(&url).unwrap();
@@ -66,7 +73,7 @@ impl Ground for MySql {
 }
 
 /// Every second file has a write-ahead log, the others a journal that the next one rolls back.
-impl Ground for Sqlite {
+impl Placed for Sqlite {
     async fn place() -> Place<Self> {
         let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
         let folder = folder.unwrap();
