@@ -37,7 +37,7 @@ async fn done<G: Ground>(policy: Policy, ends: Ends) -> Scene<G> {
     scene
 }
 
-fn a_duplicate_that_replays<G: Ground>() {
+pub(crate) fn a_duplicate_that_replays<G: Ground>() {
     duplicate::<G>(
         async || done(Policy::new(), Ends::Well).await,
         Scene::call,
@@ -45,7 +45,7 @@ fn a_duplicate_that_replays<G: Ground>() {
     );
 }
 
-fn a_duplicate_that_gets_the_kept_error<G: Ground>() {
+pub(crate) fn a_duplicate_that_gets_the_kept_error<G: Ground>() {
     duplicate::<G>(
         async || done(Policy::new(), Ends::ForGood).await,
         Scene::call,
@@ -53,7 +53,7 @@ fn a_duplicate_that_gets_the_kept_error<G: Ground>() {
     );
 }
 
-fn a_duplicate_with_another_payload<G: Ground>() {
+pub(crate) fn a_duplicate_with_another_payload<G: Ground>() {
     let with = |payload| Some(Fingerprint::from_bytes([payload; 16]));
     duplicate::<G>(
         async || {
@@ -66,7 +66,7 @@ fn a_duplicate_with_another_payload<G: Ground>() {
     );
 }
 
-fn a_duplicate_of_an_outcome_that_nobody_knows<G: Ground>() {
+pub(crate) fn a_duplicate_of_an_outcome_that_nobody_knows<G: Ground>() {
     duplicate::<G>(
         async || {
             let scene = Scene::at_hold().await;

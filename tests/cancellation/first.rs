@@ -35,35 +35,35 @@ pub(crate) async fn ends_as<G: Ground>(scene: &Scene<G>, said: Option<Said>) {
 }
 
 // X01, E06: the claim is the checkpoint.
-fn a_first_call_at_hold<G: Ground>() {
+pub(crate) fn a_first_call_at_hold<G: Ground>() {
     first::<G>(Policy::new(), Ends::Well);
 }
 
-fn a_first_call_with_a_checkpoint_of_its_own<G: Ground>() {
+pub(crate) fn a_first_call_with_a_checkpoint_of_its_own<G: Ground>() {
     first::<G>(Policy::new().own_checkpoint(), Ends::Well);
 }
 
-fn a_first_call_at_rerun<G: Ground>() {
+pub(crate) fn a_first_call_at_rerun<G: Ground>() {
     first::<G>(Policy::new().rerun_abandoned(), Ends::Well);
 }
 
-fn a_first_call_that_fails<G: Ground>() {
+pub(crate) fn a_first_call_that_fails<G: Ground>() {
     first::<G>(Policy::new(), Ends::Failing);
 }
 
-fn a_first_call_whose_error_is_kept<G: Ground>() {
+pub(crate) fn a_first_call_whose_error_is_kept<G: Ground>() {
     first::<G>(Policy::new(), Ends::ForGood);
 }
 
-fn a_first_call_that_is_released<G: Ground>() {
+pub(crate) fn a_first_call_that_is_released<G: Ground>() {
     first::<G>(Policy::new(), Ends::Releasing);
 }
 
-fn a_first_call_whose_error_says_nothing<G: Ground>() {
+pub(crate) fn a_first_call_whose_error_says_nothing<G: Ground>() {
     first::<G>(Policy::new(), Ends::InDoubt);
 }
 
-fn a_first_call_that_is_forgotten<G: Ground>() {
+pub(crate) fn a_first_call_that_is_forgotten<G: Ground>() {
     first::<G>(Policy::new().forget(), Ends::Well);
 }
 

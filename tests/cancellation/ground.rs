@@ -10,6 +10,7 @@ use idem_core::store::{MemoryStore, RedisStore, Store, memory::ManualClock};
 use idem_tests::faulty::Faulty;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::rig::Rig;
+use tokio::sync::SemaphorePermit;
 
 /// An engine, and the faults of its store.
 pub(crate) trait Ground: Clone + Send + Sync + 'static {
@@ -19,6 +20,11 @@ pub(crate) trait Ground: Clone + Send + Sync + 'static {
     const AT_ONCE: usize;
 
     async fn new() -> Self;
+
+    /// To be had before there is something to do, where many are swept at once and mostly wait.
+    async fn turn() -> Option<SemaphorePermit<'static>> {
+        None
+    }
 
     fn idem(&self) -> &Idempotency;
 

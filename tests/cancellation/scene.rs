@@ -229,7 +229,7 @@ impl<G: Ground> Scene<G> {
         *self.reached.lock().unwrap()
     }
 
-    fn reach(&self, place: Reached) {
+    pub(crate) fn reach(&self, place: Reached) {
         *self.reached.lock().unwrap() = place;
     }
 

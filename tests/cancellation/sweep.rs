@@ -1,6 +1,8 @@
 //! The sweep itself.
 
-use std::panic::resume_unwind;
+use std::any::type_name_of_val;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
 use idem_tests::body::{dropped_after, within};
@@ -36,9 +38,10 @@ pub(crate) fn sweep<G: Ground, T>(
     call: impl AsyncFn(Scene<G>) -> T + Sync,
     then: impl AsyncFn(&Scene<G>, Option<T>, Vec<Said>) + Sync,
 ) {
-    let drop_after = &|polls| {
+    let drop_after = |polls| {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
+            let turn = G::turn().await;
             let scene = begin().await;
             for verb in VERBS {
                 scene.store().always(verb, Fault::NONE.yielding());
@@ -47,38 +50,44 @@ pub(crate) fn sweep<G: Ground, T>(
             let ended = dropped_after(polls, call.as_mut()).await;
             scene.ground().let_time_pass();
             drop(call);
+            drop(turn);
             let is_over = ended.is_some();
             let beside = scene.comes_to_rest().await;
+            let turn = G::turn().await;
             then(&scene, ended, beside).await;
+            drop(turn);
             leaves_nothing(scene).await;
             is_over
         })
     };
-    for first in (1..).step_by(G::AT_ONCE) {
-        let ended = thread::scope(|scope| {
-            let drops = first..first + G::AT_ONCE;
-            let drops = drops.map(|polls| (polls, scope.spawn(move || drop_after(polls))));
-            let drops: Vec<_> = drops.collect();
-            let join = |(polls, drop): (_, ScopedJoinHandle<_>)| (polls, drop.join());
-            drops.into_iter().map(join).collect::<Vec<_>>()
-        });
-        // All of them are heard: those behind one that ended by itself, too.
-        let mut enough = None;
-        for (polls, ended) in ended {
-            match ended {
-                Err(payload) => {
-                    println!("dropped after {polls} polls");
-                    resume_unwind(payload);
-                }
-                Ok(true) => enough = enough.or(Some(polls)),
-                Ok(false) => {}
+    let (next, last) = (AtomicUsize::new(1), AtomicUsize::new(usize::MAX));
+    let work = || loop {
+        let polls = next.fetch_add(1, Ordering::SeqCst);
+        if polls > last.load(Ordering::SeqCst) {
+            break;
+        }
+        match catch_unwind(AssertUnwindSafe(|| drop_after(polls))) {
+            Ok(false) => {}
+            Ok(true) => {
+                last.fetch_min(polls, Ordering::SeqCst);
+            }
+            Err(payload) => {
+                println!("{}: dropped after {polls} polls", type_name_of_val(&call));
+                last.store(0, Ordering::SeqCst);
+                resume_unwind(payload);
             }
         }
-        if let Some(polls) = enough {
-            assert!(polls >= least, "only {polls} polls");
-            return;
-        }
+    };
+    let panicked = thread::scope(|scope| {
+        let workers: Vec<_> = (0..G::AT_ONCE).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(ScopedJoinHandle::join);
+        ended.collect::<Vec<_>>().into_iter().find_map(Result::err)
+    });
+    if let Some(payload) = panicked {
+        resume_unwind(payload);
     }
+    let polls = last.into_inner();
+    assert!(polls >= least, "only {polls} polls");
 }
 
 /// No task of the caller's runtime, and nothing in the background that still has the engine.

@@ -28,15 +28,15 @@ fn takeover_that_ends<G: Ground>(policy: Policy, ends: Ends, in_doubt: bool) {
 }
 
 // E06: its lease had lapsed before its checkpoint.
-fn a_takeover_at_hold<G: Ground>() {
+pub(crate) fn a_takeover_at_hold<G: Ground>() {
     takeover::<G>(Policy::new(), false);
 }
 
-fn a_takeover_with_a_checkpoint_of_its_own<G: Ground>() {
+pub(crate) fn a_takeover_with_a_checkpoint_of_its_own<G: Ground>() {
     takeover::<G>(Policy::new().own_checkpoint(), false);
 }
 
-fn a_takeover_in_doubt_at_rerun<G: Ground>() {
+pub(crate) fn a_takeover_in_doubt_at_rerun<G: Ground>() {
     takeover::<G>(Policy::new().rerun_abandoned(), true);
 }
 

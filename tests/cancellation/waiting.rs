@@ -53,7 +53,7 @@ async fn all_hear_of_the_first<G: Ground>(scene: &Scene<G>, said: Option<Said>, 
 }
 
 // X01
-fn a_duplicate_that_waits_and_is_woken<G: Ground>() {
+pub(crate) fn a_duplicate_that_waits_and_is_woken<G: Ground>() {
     sweep(
         LEAST,
         async || held::<G>(waits(), Ends::Well).await,
@@ -63,7 +63,7 @@ fn a_duplicate_that_waits_and_is_woken<G: Ground>() {
 }
 
 /// One store wait serves all: whoever leaves must not take it along.
-fn a_duplicate_that_waits_beside_another<G: Ground>() {
+pub(crate) fn a_duplicate_that_waits_beside_another<G: Ground>() {
     sweep(
         LEAST,
         async || held::<G>(waits(), Ends::Well).await,
@@ -94,7 +94,7 @@ fn has_its_turn<G: Ground>(policy: Policy, first: Ends) {
     );
 }
 
-fn a_duplicate_that_waits_and_has_its_turn<G: Ground>() {
+pub(crate) fn a_duplicate_that_waits_and_has_its_turn<G: Ground>() {
     has_its_turn::<G>(waits(), Ends::Failing);
 }
 
