@@ -1,15 +1,18 @@
 //! The checker on histories made by hand: for each promise one that keeps it and one that does not.
 
+mod locks;
+
 use std::time::Duration;
 
 use idem_tests::history::{CALLS_PER_WORKER, Event, Journal, Law, Level, Loss, Terms, judge, read};
 
-/// Three calls of a worker, and one of the sweeper.
-const NAMES: [(&str, u64); 4] = [
+/// Three calls of a worker, and two of the sweeper.
+const NAMES: [(&str, u64); 5] = [
     ("a", CALLS_PER_WORKER + 1),
     ("b", CALLS_PER_WORKER + 2),
     ("c", CALLS_PER_WORKER + 3),
     ("s", 1),
+    ("t", 2),
 ];
 
 /// An attempt that has its effect and is settled.
@@ -17,7 +20,7 @@ const WINNER: &str = "0 a invoked, 1 a begun 5, 2 a happened, 3 a ended ok, 4 a 
 /// The end of it all: somebody asks, and has the result of the winner.
 const SWEEP: &str = "9000000 s invoked, 9000001 s returned ok a";
 
-/// A history of milliseconds: `0 a invoked, 1 a begun 5`; the last word may name a call.
+/// A history of microseconds: `0 a invoked, 1 a begun 5`; the last word may name a call.
 fn history(parts: &[&str]) -> Vec<Event> {
     let lines = parts.join(", ");
     let events = lines.split(", ").map(|line| {
@@ -366,7 +369,7 @@ fn what_a_killed_process_had_begun_to_write_is_no_event() {
 fn every_event_is_read_as_it_was_written() {
     let all = "0 a invoked, 1 a begun 5, 2 a passed, 3 a happened, 4 a ended ok, 4 a ended nothing, \
                4 a ended unknown, 4 a ended dropped, 5 a committing, 6 a found 5 done b, \
-               6 a found 5 nothing, 7 a returned ok b, 7 a returned unconfirmed b, \
+               6 a found 5 nothing, 6 a barred, 6 a held 7, 7 a returned ok b, 7 a returned unconfirmed b, \
                7 a returned failed, 7 a returned refused store, 7 a returned dropped, \
                7 a returned panicked";
     for event in history(&[all]) {

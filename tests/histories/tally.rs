@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use idem_tests::history::{Answer, Event, Finding, What};
+use idem_tests::history::{Answer, End, Event, Finding, What};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -15,6 +15,10 @@ pub(crate) struct Tally {
     /// Calls whose process died.
     unanswered: usize,
     found: Findings,
+    /// Writes that a fence has barred.
+    barred: usize,
+    /// Bodies that ended after a later one had begun.
+    overtaken: usize,
     /// Keys whose outcome nobody knows.
     held: usize,
     /// Keys with more than one effect.
@@ -42,6 +46,8 @@ impl Tally {
         self.replays += count(is_replay);
         self.unconfirmed += count(is_unconfirmed);
         self.unanswered += calls - returned;
+        self.barred += count(|event| event.what == What::Barred);
+        self.overtaken += overtaken(events);
         for event in events {
             match &event.what {
                 What::Found { finding, .. } => match finding {
@@ -58,6 +64,24 @@ impl Tally {
         let effects = rows + count(|event| event.what == What::Happened);
         self.repeated += usize::from(effects > 1);
     }
+}
+
+fn overtaken(events: &[Event]) -> usize {
+    let mut fences = BTreeMap::new();
+    let mut count = 0;
+    for event in events {
+        match event.what {
+            What::Begun { fence } => {
+                fences.insert(event.call, fence);
+            }
+            What::Ended(End::Ok | End::Nothing | End::Unknown) => {
+                let highest = fences.values().max();
+                count += usize::from(fences.get(&event.call) < highest);
+            }
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Whether the store, or the database beside it, could not be asked.
@@ -98,8 +122,8 @@ impl fmt::Display for Tally {
             out,
             "{} keys ({} calls, {} % of them while the store was out of reach; {} attempts, {} \
              replays, {} results unconfirmed, refused: {}; {} calls died; lookups found {done} \
-             effects and {not_done} times none; {} keys held at last, {} with more than one \
-             effect)",
+             effects and {not_done} times none; {} bodies ended after a later one had begun, \
+             fences barred {} effects; {} keys held at last, {} with more than one effect)",
             self.keys,
             self.calls,
             100 * out_of_reach / self.calls.max(1),
@@ -108,6 +132,8 @@ impl fmt::Display for Tally {
             self.unconfirmed,
             refused.join(", "),
             self.unanswered,
+            self.overtaken,
+            self.barred,
             self.held,
             self.repeated
         )

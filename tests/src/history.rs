@@ -11,6 +11,7 @@ mod journal;
 mod judge;
 mod known;
 mod laws;
+mod locks;
 
 pub use event::{Answer, End, Event, Finding, What};
 pub use journal::{

@@ -27,6 +27,13 @@ pub enum What {
     Passed,
     /// The effect.
     Happened,
+    /// What it would have written to has refused it.
+    Barred,
+    /// It was told that it holds its lock.
+    Held {
+        /// When it began to ask, on the clock of the histories.
+        asked: u64,
+    },
     /// Its body is over; written before anybody else can know.
     Ended(End),
     /// It is about to commit its transaction.
@@ -97,6 +104,8 @@ impl Event {
             What::Begun { fence } => format!("begun {fence}"),
             What::Passed => "passed".to_owned(),
             What::Happened => "happened".to_owned(),
+            What::Barred => "barred".to_owned(),
+            What::Held { asked } => format!("held {asked}"),
             What::Ended(End::Ok) => "ended ok".to_owned(),
             What::Ended(End::Nothing) => "ended nothing".to_owned(),
             What::Ended(End::Unknown) => "ended unknown".to_owned(),
@@ -141,6 +150,10 @@ impl What {
             },
             ["passed"] => Self::Passed,
             ["happened"] => Self::Happened,
+            ["barred"] => Self::Barred,
+            ["held", asked] => Self::Held {
+                asked: asked.parse()?,
+            },
             ["ended", "ok"] => Self::Ended(End::Ok),
             ["ended", "nothing"] => Self::Ended(End::Nothing),
             ["ended", "unknown"] => Self::Ended(End::Unknown),

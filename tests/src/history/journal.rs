@@ -14,6 +14,7 @@ use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::event::{Event, Finding, What};
+use super::known::calls;
 
 /// A worker's calls are numbered from this many times its own number.
 pub const CALLS_PER_WORKER: u64 = 10_000_000;
@@ -64,12 +65,31 @@ impl Journal {
         call: u64,
         fence: u64,
     ) -> Result<Option<bool>> {
+        let rules_out = |event: &Event| matches!(event.what, What::Found { fence: later, finding: Finding::NotDone } if later > fence);
+        self.happens_unless(key, call, |events| events.iter().any(rules_out))
+    }
+
+    /// The effect of a holder with `fence`, unless one with a higher fence had its own before:
+    /// whether it happened. `None` while somebody else writes.
+    pub fn happens_in_order(&self, key: u64, call: u64, fence: u64) -> Result<Option<bool>> {
+        self.happens_unless(key, call, |events| {
+            let mut written = calls(events).into_iter().filter(|call| call.has_effect());
+            written.any(|call| call.attempt().is_some_and(|(_, other)| other > fence))
+        })
+    }
+
+    fn happens_unless(
+        &self,
+        key: u64,
+        call: u64,
+        is_barred: impl FnOnce(&[Event]) -> bool,
+    ) -> Result<Option<bool>> {
         let file = self.of(key)?;
         if !is_locked(&file)? {
             return Ok(None);
         }
-        let rules_out = |event: &Event| matches!(event.what, What::Found { fence: later, finding: Finding::NotDone } if later > fence);
-        if read(&self.folder, key)?.iter().any(rules_out) {
+        if is_barred(&read(&self.folder, key)?) {
+            write(&file, call, What::Barred)?;
             return Ok(Some(false));
         }
         write(&file, call, What::Happened)?;

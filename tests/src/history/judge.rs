@@ -18,6 +18,8 @@ pub enum Level {
     Rerun,
     /// `tx = …`.
     Transaction,
+    /// A lock, and what is written under it looks at fences.
+    Lock,
 }
 
 /// What a history is judged by.
@@ -55,8 +57,19 @@ pub enum Law {
     OwnErrors,
     /// Who asks after a success gets it, or cannot reach the store.
     SuccessStays,
+    /// No call is refused but for what it can hear of the store and of other attempts.
+    KnownRefusals,
+    /// When everybody has left, an attempt that nobody renews keeps the key for no longer than its
+    /// lease; not in a transaction.
+    FreeAtLast,
     /// When the faults are over, the key has an answer.
     Answered,
+    /// A lock: nobody gets it while another holds it, by the first lease, or later is told so.
+    OneHolder,
+    /// A lock: nothing that is written under it stands behind the write of a later holder.
+    WritesInOrder,
+    /// A lock: whose lock has gone to another is not told that it was released.
+    LossIsTold,
 }
 
 impl Law {
@@ -69,7 +82,10 @@ impl Law {
                 | Self::FencesGrow
                 | Self::ResultAfterCommit
                 | Self::OwnErrors
+                | Self::KnownRefusals
+                | Self::FreeAtLast
                 | Self::Answered
+                | Self::WritesInOrder
         )
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Call {
     pub(super) begun: Vec<(Point, u64)>,
     pub(super) passed: Option<Point>,
     pub(super) effects: Vec<Point>,
+    /// When it began to ask whether it holds its lock, and was told so.
+    pub(super) held: Vec<u64>,
     pub(super) ended: Option<(Point, End)>,
     pub(super) committing: Option<Point>,
     /// Its lookups, each with the fence of the attempt that asked.
@@ -35,6 +37,7 @@ impl Call {
             begun: Vec::new(),
             passed: None,
             effects: Vec::new(),
+            held: Vec::new(),
             ended: None,
             committing: None,
             found: Vec::new(),
@@ -44,10 +47,11 @@ impl Call {
 
     fn take(&mut self, point: Point, what: &What) {
         match what {
-            What::Invoked => {}
+            What::Invoked | What::Barred => {}
             What::Begun { fence } => self.begun.push((point, *fence)),
             What::Passed => self.passed = Some(point),
             What::Happened => self.effects.push(point),
+            What::Held { asked } => self.held.push(*asked),
             What::Ended(end) => self.ended = Some((point, *end)),
             What::Committing => self.committing = Some(point),
             What::Found { fence, finding } => self.found.push((point, *fence, *finding)),
@@ -58,6 +62,10 @@ impl Call {
     /// Its first body, and that attempt's fence.
     pub(super) fn attempt(&self) -> Option<(Point, u64)> {
         self.begun.first().copied()
+    }
+
+    pub(super) fn has_effect(&self) -> bool {
+        !self.effects.is_empty()
     }
 
     /// The result that its caller was given, and whether the store had it.

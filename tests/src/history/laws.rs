@@ -3,6 +3,7 @@
 use super::event::{Answer, End, Finding};
 use super::judge::{Broken, Law, Level, Terms};
 use super::known::{Call, Point};
+use super::locks;
 
 pub(super) struct History<'a> {
     pub(super) terms: Terms,
@@ -15,45 +16,52 @@ pub(super) struct History<'a> {
 const CLOCKS_DIFFER: u64 = 5_000;
 
 /// Two attempts.
-struct Pair<'a> {
-    earlier: &'a Call,
-    later: &'a Call,
+pub(super) struct Pair<'a> {
+    pub(super) earlier: &'a Call,
+    pub(super) later: &'a Call,
     /// The body of the later one.
-    begun: Point,
+    pub(super) begun: Point,
     /// In the same order.
     fences: (u64, u64),
 }
 
 impl Pair<'_> {
     /// Whether the earlier one's body had ended in one of these ways when the later one's began.
-    fn was_over(&self, ends: &[End]) -> bool {
+    pub(super) fn was_over(&self, ends: &[End]) -> bool {
         let ended = self.earlier.ended;
         ended.is_some_and(|(over, end)| ends.contains(&end) && over.place < self.begun.place)
     }
 }
 
 /// Who breaks a law, and how.
-type Judge = fn(&History<'_>) -> Option<String>;
+pub(super) type Judge = fn(&History<'_>) -> Option<String>;
 
 pub(super) fn broken(history: &History<'_>) -> Vec<Broken> {
-    let laws: [(Law, Judge); 11] = [
-        (Law::OneResult, one_result),
-        (Law::ResultHasEffect, result_has_effect),
-        (Law::OneEffect, one_effect),
-        (Law::OnePasses, one_passes),
-        (Law::OneLives, one_lives),
-        (Law::OneBody, one_body),
-        (Law::FencesGrow, fences_grow),
-        (Law::ResultAfterCommit, result_after_commit),
-        (Law::OwnErrors, own_errors),
-        (Law::SuccessStays, success_stays),
-        (Law::Answered, answered),
-    ];
-    let judged = laws.into_iter();
-    judged
-        .filter_map(|(law, judge)| judge(history).map(|why| Broken { law, why }))
+    let laws = match history.terms.level {
+        Level::Lock => &locks::LAWS[..],
+        _ => &LAWS,
+    };
+    laws.iter()
+        .filter_map(|&(law, judge)| judge(history).map(|why| Broken { law, why }))
         .collect()
 }
+
+/// Those of functions.
+const LAWS: [(Law, Judge); 13] = [
+    (Law::OneResult, one_result),
+    (Law::ResultHasEffect, result_has_effect),
+    (Law::OneEffect, one_effect),
+    (Law::OnePasses, one_passes),
+    (Law::OneLives, one_lives),
+    (Law::OneBody, one_body),
+    (Law::FencesGrow, fences_grow),
+    (Law::ResultAfterCommit, result_after_commit),
+    (Law::OwnErrors, own_errors),
+    (Law::SuccessStays, success_stays),
+    (Law::KnownRefusals, known_refusals),
+    (Law::FreeAtLast, free_at_last),
+    (Law::Answered, answered),
+];
 
 impl History<'_> {
     fn is_in_a_transaction(&self) -> bool {
@@ -80,7 +88,7 @@ impl History<'_> {
     }
 
     /// Each two attempts, the one with the lower fence first.
-    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
+    pub(super) fn pairs(&self) -> impl Iterator<Item = Pair<'_>> {
         self.attempts().flat_map(|(later, begun, fence)| {
             let before = self.attempts().filter(move |(_, _, other)| *other < fence);
             before.map(move |(earlier, _, other)| Pair {
@@ -109,9 +117,17 @@ impl History<'_> {
 
     /// What an attempt before this moment may still hold: its first lease, as if it counted from the
     /// call. Neither the time that the call waited for it nor its renewals are in the history.
-    fn lease_is_over(&self, earlier: &Call, now: Point) -> bool {
-        let lease = u64::try_from(self.terms.lease.as_micros()).unwrap_or(u64::MAX);
-        earlier.invoked.at + lease <= now.at + CLOCKS_DIFFER
+    pub(super) fn lease_is_over(&self, earlier: &Call, now: Point) -> bool {
+        earlier.invoked.at + self.lease() <= now.at + CLOCKS_DIFFER
+    }
+
+    /// In microseconds.
+    fn lease(&self) -> u64 {
+        u64::try_from(self.terms.lease.as_micros()).unwrap_or(u64::MAX)
+    }
+
+    fn sweeps(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.is_of_the_sweeper())
     }
 }
 
@@ -128,7 +144,7 @@ fn one_result(history: &History<'_>) -> Option<String> {
     ))
 }
 
-fn result_has_effect(history: &History<'_>) -> Option<String> {
+pub(super) fn result_has_effect(history: &History<'_>) -> Option<String> {
     let has_none = |value: u64, point: Point| {
         let effects = history.call(value).map(|call| call.effects.as_slice());
         !effects
@@ -159,7 +175,7 @@ fn one_passes(history: &History<'_>) -> Option<String> {
     let passes = |call: &Call| match history.terms.level {
         Level::Hold => call.attempt().is_some(),
         Level::Recover => call.passed.is_some(),
-        Level::Rerun | Level::Transaction => false,
+        Level::Rerun | Level::Transaction | Level::Lock => false,
     };
     let Pair { earlier, later, .. } = history.pairs().find(|pair| {
         passes(pair.earlier)
@@ -197,7 +213,7 @@ fn one_lives(history: &History<'_>) -> Option<String> {
     ))
 }
 
-fn one_body(history: &History<'_>) -> Option<String> {
+pub(super) fn one_body(history: &History<'_>) -> Option<String> {
     let twice = history
         .calls
         .iter()
@@ -205,7 +221,7 @@ fn one_body(history: &History<'_>) -> Option<String> {
     Some(format!("{} ran its body twice", twice.number))
 }
 
-fn fences_grow(history: &History<'_>) -> Option<String> {
+pub(super) fn fences_grow(history: &History<'_>) -> Option<String> {
     if history.is_in_a_transaction() {
         return None;
     }
@@ -224,7 +240,7 @@ fn fences_grow(history: &History<'_>) -> Option<String> {
     None
 }
 
-fn result_after_commit(history: &History<'_>) -> Option<String> {
+pub(super) fn result_after_commit(history: &History<'_>) -> Option<String> {
     let was_done = |value: u64, point: Point| {
         let maker = history.call(value);
         let done = match history.terms.level {
@@ -245,7 +261,7 @@ fn result_after_commit(history: &History<'_>) -> Option<String> {
     Some(format!("{} got {value} before it was done", call.number))
 }
 
-fn own_errors(history: &History<'_>) -> Option<String> {
+pub(super) fn own_errors(history: &History<'_>) -> Option<String> {
     let ended = |call: &Call, ends: &[End]| call.ended.is_some_and(|(_, end)| ends.contains(&end));
     let is_of_nobody = |call: &&Call| match call.returned {
         Some((_, Answer::Failed)) => !ended(call, &[End::Nothing, End::Unknown]),
@@ -288,16 +304,53 @@ fn may_follow_a_success(history: &History<'_>, code: &str) -> bool {
     code == "store" || history.is_in_a_transaction() && matches!(code, "in_progress" | "database")
 }
 
-fn answered(history: &History<'_>) -> Option<String> {
-    let is_final = |call: &&Call| match &call.returned {
+/// What a caller can hear of the store and of other attempts. A grant that is heard too late is lost
+/// before a body begins.
+pub(super) fn known_refusals(history: &History<'_>) -> Option<String> {
+    let is_known = |code: &str| match code {
+        "store" | "in_progress" => true,
+        "lease_lost" => !history.is_in_a_transaction(),
+        "outcome_unknown" => matches!(history.terms.level, Level::Hold | Level::Recover),
+        "database" => history.is_in_a_transaction(),
+        _ => false,
+    };
+    let mut refusals = history
+        .calls
+        .iter()
+        .filter_map(|call| match &call.returned {
+            Some((_, Answer::Refused(code))) => Some((call, code)),
+            _ => None,
+        });
+    let (call, code) = refusals.find(|(_, code)| !is_known(code))?;
+    Some(format!("{} was refused: {code}", call.number))
+}
+
+/// When nobody is left but the sweeper, a lease has to end: one, and another for a renewal that was
+/// still under way.
+pub(super) fn free_at_last(history: &History<'_>) -> Option<String> {
+    if history.is_in_a_transaction() {
+        return None;
+    }
+    let begin = history.sweeps().next()?.invoked.at;
+    let is_held = |call: &&Call| {
+        let code = "in_progress";
+        matches!(&call.returned, Some((_, Answer::Refused(said))) if said == code)
+    };
+    let mut held = history.sweeps().filter(is_held);
+    let call = held.find(|call| call.invoked.at > begin + 2 * history.lease())?;
+    let after = call.invoked.at - begin;
+    Some(format!("held {after} µs after all the others had ended"))
+}
+
+pub(super) fn answered(history: &History<'_>) -> Option<String> {
+    let is_final = |call: &Call| match &call.returned {
         Some((_, Answer::Ok { .. })) => true,
         Some((_, Answer::Refused(code))) => {
             history.terms.level == Level::Hold && code == "outcome_unknown"
         }
         _ => false,
     };
-    let mut sweeps = history.calls.iter().filter(|call| call.is_of_the_sweeper());
-    if sweeps.any(|call| is_final(&call)) {
+    if history.sweeps().any(|call| is_final(&call)) {
         return None;
     }
     let last = history.calls.last();

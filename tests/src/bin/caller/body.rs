@@ -132,15 +132,15 @@ impl Call {
 
     /// The effect, with a resource that looks at fences: whether it took place.
     pub(crate) async fn happens(&self, fence: u64) -> bool {
-        loop {
-            let happened = self
-                .journal
-                .happens_unless_ruled_out(self.key, self.number, fence);
-            match written(happened) {
-                Some(happened) => return happened,
-                None => tokio::time::sleep(Duration::from_millis(1)).await,
-            }
-        }
+        let Self { key, number, .. } = *self;
+        let write = || self.journal.happens_unless_ruled_out(key, number, fence);
+        until_written(write).await
+    }
+
+    /// The same, in the order of fences.
+    pub(crate) async fn writes(&self, fence: u64) -> bool {
+        let Self { key, number, .. } = *self;
+        until_written(|| self.journal.happens_in_order(key, number, fence)).await
     }
 
     pub(crate) fn look_up(&self, fence: u64) -> Option<Finding> {
@@ -203,6 +203,15 @@ impl Drop for Body<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             self.call.note(What::Ended(End::Dropped));
+        }
+    }
+}
+
+async fn until_written(write: impl Fn() -> anyhow::Result<Option<bool>>) -> bool {
+    loop {
+        match written(write()) {
+            Some(happened) => return happened,
+            None => tokio::time::sleep(Duration::from_millis(1)).await,
         }
     }
 }

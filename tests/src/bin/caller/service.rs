@@ -14,12 +14,13 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::body::{Call, Failed};
 use crate::functions;
+use crate::locks;
 use crate::textbook::Textbook;
 
 /// How long a store call may take.
 const LIMIT: Duration = Duration::from_millis(500);
 /// How long a call waits for another one, if it does.
-const WAIT: Duration = Duration::from_secs(1);
+pub(crate) const WAIT: Duration = Duration::from_secs(1);
 
 /// A function, and what guards it.
 #[derive(Clone)]
@@ -28,6 +29,7 @@ pub(crate) enum Service {
     Recover(Engines),
     Rerun(Engines),
     Transaction(Engines, PgPool),
+    Lock(Engines),
     Textbook(Textbook),
 }
 
@@ -46,6 +48,7 @@ impl Service {
             "recover" => Self::Recover(Engines::open(url)?),
             "rerun" => Self::Rerun(Engines::open(url)?),
             "transaction" => Self::Transaction(Engines::open(url)?, pool(url)?),
+            "lock" => Self::Lock(Engines::open(url)?),
             "textbook" => Self::Textbook(Textbook::open(url)?),
             _ => bail!("nothing is called {what:?}"),
         })
@@ -63,6 +66,7 @@ impl Service {
                 tx.commit().await?;
                 Ok(value)
             }
+            Self::Lock(engines) => locks::write(&engines.told, call).await,
             Self::Textbook(textbook) => textbook.call(call).await,
         }
     }
@@ -79,7 +83,8 @@ impl Service {
             Self::Hold(engines)
             | Self::Recover(engines)
             | Self::Rerun(engines)
-            | Self::Transaction(engines, _) => {
+            | Self::Transaction(engines, _)
+            | Self::Lock(engines) => {
                 engines.told.drain(LONG).await;
                 engines.waiting.drain(LONG).await;
             }

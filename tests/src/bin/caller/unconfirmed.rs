@@ -1,5 +1,5 @@
-//! Whether a result was given before the store knew of it: the engine says so in an event, within
-//! the call.
+//! Whether a result was given before the store knew of it, or that of a lock which was not held to its
+//! end: the engine says so in an event, within the call.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -8,6 +8,9 @@ use anyhow::Result;
 use idem_tests::events::Events;
 use tracing::Level;
 
+/// How events begin that say so.
+const UNSURE: [&str; 2] = ["message=unconfirmed", "message=a lock was not held"];
+
 tokio::task_local! {
     static UNCONFIRMED: Cell<bool>;
 }
@@ -15,7 +18,7 @@ tokio::task_local! {
 /// Listens to the engine's events in this process.
 pub(crate) fn listen() -> Result<()> {
     let hear = |text: &str| {
-        if text.contains("message=unconfirmed") {
+        if UNSURE.iter().any(|message| text.contains(message)) {
             // Outside of a call nobody is given a result.
             let _ = UNCONFIRMED.try_with(|unconfirmed| unconfirmed.set(true));
         }
