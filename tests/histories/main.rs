@@ -145,17 +145,36 @@ fn a_fail_over_loses_what_the_replica_had_not_and_nothing_else() {
 }
 
 /// A checker that can not fail proves nothing. It is judged by the weakest level; what it does wrong
-/// takes two to meet at a bad moment, so it goes on until they have.
+/// takes two to meet at a bad moment.
 #[test]
 fn the_protocol_of_the_textbooks_is_caught() {
+    for what in ["slow textbook", "textbook"] {
+        until_caught(|| {
+            let redis = OneRedis::start(Kind::OfTheTextbook).unwrap();
+            outcome(&campaign(what, Level::Rerun, 1), &redis)
+        });
+    }
+}
+
+/// What transaction mode is for.
+#[test]
+fn a_record_in_another_transaction_than_its_effect_is_caught() {
+    until_caught(|| {
+        let postgres = OnePostgres::start().unwrap();
+        postgres::lay_out(&postgres);
+        let campaign = campaign("apart", Level::Transaction, 1);
+        let outcome = campaign.run(&postgres, || postgres::rows(&postgres));
+        let outcome = outcome.unwrap();
+        is_told(&outcome, &postgres);
+        outcome
+    });
+}
+
+/// Goes on until something that is wrong was seen.
+fn until_caught(campaign: impl Fn() -> Outcome) {
     const SOON: Duration = Duration::from_mins(2);
     let begin = Instant::now();
-    let is_caught = || {
-        let redis = OneRedis::start(Kind::OfTheTextbook).unwrap();
-        let outcome = outcome(&campaign("textbook", Level::Rerun, 1), &redis);
-        !outcome.violations.is_empty()
-    };
-    while !is_caught() {
+    while campaign().violations.is_empty() {
         assert!(begin.elapsed() < SOON, "nothing wrong was seen");
     }
 }

@@ -7,12 +7,14 @@ use sqlx::PgPool;
 
 use crate::ground::{Ground, OnePostgres};
 
-/// The table of records, and the ledger: which call had its effect on which key.
+/// The table of records, the ledger (which call had its effect on which key), and the table of those
+/// who write what was done beside it.
 pub(crate) fn lay_out(ground: &OnePostgres) {
     with(ground, async |pool| {
         PostgresStore::new(pool.clone()).migrate().await.unwrap();
-        let table = "CREATE TABLE effect (key BIGINT NOT NULL, call BIGINT NOT NULL)";
-        sqlx::raw_sql(table).execute(&pool).await.unwrap();
+        let tables = "CREATE TABLE effect (key BIGINT NOT NULL, call BIGINT NOT NULL);
+            CREATE TABLE done (key BIGINT PRIMARY KEY, call BIGINT NOT NULL);";
+        sqlx::raw_sql(tables).execute(&pool).await.unwrap();
     });
 }
 

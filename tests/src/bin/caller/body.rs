@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use idem_core::{Error, OnError};
-use idem_tests::history::{End, Finding, Journal, What};
+use idem_core::{Error, OnError, StoreError, StoreErrorKind};
+use idem_tests::history::{End, Finding, Journal, LEASE, What};
+use sqlx::PgExecutor;
 
 /// One call, and what its body will do, if it runs.
 #[derive(Clone)]
@@ -52,6 +53,13 @@ pub(crate) enum Failed {
     Broken,
     Guard(Error),
     Database,
+}
+
+impl Failed {
+    /// As a store says it.
+    pub(crate) fn unavailable(why: &'static str) -> Self {
+        Self::Guard(StoreError::new(StoreErrorKind::Unavailable, why).into())
+    }
 }
 
 impl From<Error> for Failed {
@@ -108,6 +116,21 @@ impl Plan {
             },
         }
     }
+
+    /// Of a caller who stays, and a body that is over within half a lease and never fails after its
+    /// effect: what breaks then is broken by a fault.
+    pub(crate) fn draw_tame(dice: &mut Rng) -> Self {
+        let longest = u64::try_from(LEASE.as_millis()).unwrap_or(0) / 4;
+        Self {
+            before: Duration::from_millis(dice.u64(..longest)),
+            after: Duration::from_millis(dice.u64(..longest)),
+            end: match dice.u8(..100) {
+                0..85 => Plans::Success,
+                _ => Plans::Decline,
+            },
+            ..Self::SIMPLE
+        }
+    }
 }
 
 impl Call {
@@ -128,6 +151,16 @@ impl Call {
     /// After the effect.
     pub(crate) async fn clear_up(&self) {
         tokio::time::sleep(self.plan.after).await;
+    }
+
+    /// The effect where the table `effect` is the ledger.
+    pub(crate) async fn add_effect<'c>(
+        &self,
+        database: impl PgExecutor<'c>,
+    ) -> Result<(), sqlx::Error> {
+        let [key, number] = [self.key, self.number].map(u64::cast_signed);
+        let add = sqlx::query("INSERT INTO effect VALUES ($1, $2)").bind(key);
+        add.bind(number).execute(database).await.map(drop)
     }
 
     /// The effect, with a resource that looks at fences: whether it took place.

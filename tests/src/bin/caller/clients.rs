@@ -51,7 +51,8 @@ impl Clients {
         while !stop.load(Ordering::Relaxed) {
             let (number, before) = self.journal.count()?;
             let key = draw(&mut dice, before / OPERATIONS_PER_KEY);
-            self.one(key, number, Plan::draw(&mut dice)).await?;
+            let plan = self.service.plan(&mut dice);
+            self.one(key, number, plan).await?;
             tokio::time::sleep(self.rest.mul_f64(dice.f64())).await;
         }
         Ok(())

@@ -55,9 +55,7 @@ pub(crate) async fn transfer(
     if body.declines() {
         return body.end_without_effect(Failed::Declined);
     }
-    let [key, number] = [call.key, call.number].map(u64::cast_signed);
-    let add = sqlx::query("INSERT INTO effect VALUES ($1, $2)").bind(key);
-    if let Err(error) = add.bind(number).execute(&mut **tx).await {
+    if let Err(error) = call.add_effect(&mut **tx).await {
         return body.end_without_effect(error.into());
     }
     call.clear_up().await;

@@ -1,12 +1,14 @@
 //! One process of a service under faults: a few clients that call guarded functions on keys which
 //! other processes call too, and write down what they see. The suite `histories` is its other end.
 //!
-//! Arguments: what is called (`hold`, `recover`, `rerun`, `transaction`, `lock`, `textbook`), the
-//! store's URL (or `sentinel:` or `cluster:` and a list), the folder of the histories, a seed, the number of this
-//! worker, how many clients, and for how many milliseconds at most a client rests between calls.
+//! Arguments: what is called (`hold`, `recover`, `rerun`, `transaction`, `lock`, or what has to be
+//! caught: `textbook`, `slow textbook`, `apart`), the store's URL (or `sentinel:` or `cluster:` and a
+//! list), the folder of the histories, a seed, the number of this worker, how many clients, and for how
+//! many milliseconds at most a client rests between calls.
 //! It says `ready`, and goes on until it is told anything; then its clients finish, and it says
 //! `done`. The worker that [`SWEEPER`] numbers asks every key until it has an answer, and says `done`.
 
+mod apart;
 mod body;
 mod clients;
 mod functions;

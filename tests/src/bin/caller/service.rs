@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use fastrand::Rng;
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{PostgresStore, Store};
 use idem_core::{Idempotency, Policy, RedisStore};
@@ -12,7 +13,8 @@ use idem_tests::sentinel::MASTER;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-use crate::body::{Call, Failed};
+use crate::apart;
+use crate::body::{Call, Failed, Plan};
 use crate::functions;
 use crate::locks;
 use crate::textbook::Textbook;
@@ -31,6 +33,7 @@ pub(crate) enum Service {
     Transaction(Engines, PgPool),
     Lock(Engines),
     Textbook(Textbook),
+    Apart(PgPool),
 }
 
 /// The same store for callers who are told of a live attempt, and for those who wait for it.
@@ -49,7 +52,9 @@ impl Service {
             "rerun" => Self::Rerun(Engines::open(url)?),
             "transaction" => Self::Transaction(Engines::open(url)?, pool(url)?),
             "lock" => Self::Lock(Engines::open(url)?),
-            "textbook" => Self::Textbook(Textbook::open(url)?),
+            "textbook" => Self::Textbook(Textbook::open(url, false)?),
+            "slow textbook" => Self::Textbook(Textbook::open(url, true)?),
+            "apart" => Self::Apart(pool(url)?),
             _ => bail!("nothing is called {what:?}"),
         })
     }
@@ -68,6 +73,15 @@ impl Service {
             }
             Self::Lock(engines) => locks::write(&engines.told, call).await,
             Self::Textbook(textbook) => textbook.call(call).await,
+            Self::Apart(pool) => apart::pay(pool, call).await,
+        }
+    }
+
+    /// What a caller and a body do.
+    pub(crate) fn plan(&self, dice: &mut Rng) -> Plan {
+        match self {
+            Self::Textbook(_) | Self::Apart(_) => Plan::draw_tame(dice),
+            _ => Plan::draw(dice),
         }
     }
 
@@ -88,7 +102,7 @@ impl Service {
                 engines.told.drain(LONG).await;
                 engines.waiting.drain(LONG).await;
             }
-            Self::Textbook(_) => {}
+            Self::Textbook(_) | Self::Apart(_) => {}
         }
     }
 }

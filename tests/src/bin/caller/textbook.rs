@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use idem_core::{StoreError, StoreErrorKind};
 use idem_tests::history::{LEASE, What, now};
 use idem_tests::resp::{Reply, ask};
 
@@ -15,13 +14,15 @@ const PROCESSING: &str = "processing";
 #[derive(Clone)]
 pub(crate) struct Textbook {
     server: SocketAddr,
+    is_slow: bool,
 }
 
 impl Textbook {
-    pub(crate) fn open(url: &str) -> Result<Self> {
+    /// `is_slow` if every other body is to outlive its lease.
+    pub(crate) fn open(url: &str, is_slow: bool) -> Result<Self> {
         let address = url.strip_prefix("redis://").context("no URL of Redis")?;
         let server = address.trim_end_matches('/').parse()?;
-        Ok(Self { server })
+        Ok(Self { server, is_slow })
     }
 
     pub(crate) async fn call(&self, call: &Call) -> Result<u64, Failed> {
@@ -33,7 +34,7 @@ impl Textbook {
         if taken == Reply::Nil {
             return self.result(&key).await;
         }
-        let result = pay(call).await;
+        let result = pay(call, self.is_slow).await;
         let told = match &result {
             Ok(value) => self.ask(["SET", &key, &value.to_string()]).await,
             Err(_) => self.ask(["DEL", &key]).await,
@@ -48,7 +49,8 @@ impl Textbook {
 
     async fn result(&self, key: &str) -> Result<u64, Failed> {
         let text = self.ask(["GET", key]).await?.to_string();
-        text.parse().map_err(|_| unavailable("somebody is at it"))
+        text.parse()
+            .map_err(|_| Failed::unavailable("somebody is at it"))
     }
 
     async fn ask<const N: usize>(&self, command: [&str; N]) -> Result<Reply, Failed> {
@@ -57,20 +59,16 @@ impl Textbook {
         if let Ok(Ok(reply)) = asked {
             return Ok(reply);
         }
-        Err(unavailable("no answer"))
+        Err(Failed::unavailable("no answer"))
     }
 }
 
-fn unavailable(why: &'static str) -> Failed {
-    Failed::Guard(StoreError::new(StoreErrorKind::Unavailable, why).into())
-}
-
-async fn pay(call: &Call) -> Result<u64, Failed> {
+async fn pay(call: &Call, is_slow: bool) -> Result<u64, Failed> {
     // It has no fences; the time of the grant has what fences promise.
     let body = Body::begin(call, now());
     call.prepare().await;
-    // What it can not stand: every other body outlives its lease.
-    if call.number.is_multiple_of(2) {
+    // What it can not stand at all: every other body outlives its lease.
+    if is_slow && call.number.is_multiple_of(2) {
         tokio::time::sleep(LEASE * 3 / 2).await;
     }
     if body.declines() {
