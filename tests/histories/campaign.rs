@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use fastrand::Rng;
 use idem_tests::history::{
-    self, Broken, LEASE, Law, Level, Loss, OPERATIONS_PER_KEY, Terms, judge, keys, now, operations,
+    self, Broken, LEASE, Law, Level, OPERATIONS_PER_KEY, Span, Terms, judge, keys, now, operations,
 };
 use tempfile::TempDir;
 
@@ -47,10 +47,16 @@ pub(crate) struct Outcome {
 
 /// What lanes of faults share.
 struct Course {
-    applied: Mutex<Vec<Fault>>,
-    losses: Mutex<Vec<Loss>>,
+    applied: Mutex<Vec<Applied>>,
     is_over: AtomicBool,
     pause: Range<u64>,
+}
+
+/// A fault, and when it was.
+struct Applied {
+    fault: Fault,
+    time: Span,
+    took_place: bool,
 }
 
 impl Campaign {
@@ -65,7 +71,6 @@ impl Campaign {
         println!("{} on {}: IDEM_SEED={}", self.what, G::NAME, self.seed);
         let course = Course {
             applied: Mutex::default(),
-            losses: Mutex::default(),
             is_over: AtomicBool::new(false),
             pause: self.size.pause.clone(),
         };
@@ -87,11 +92,11 @@ impl Campaign {
             whole: 0,
             took: Duration::ZERO,
         };
-        for fault in course.applied.into_inner().unwrap() {
-            *outcome.faults.entry(fault).or_insert(0) += 1;
+        let applied = course.applied.into_inner().unwrap();
+        for Applied { fault, .. } in applied.iter().filter(|applied| applied.took_place) {
+            *outcome.faults.entry(*fault).or_insert(0) += 1;
         }
-        let losses = course.losses.into_inner().unwrap();
-        self.judge(&folder, &rows(), &losses, &mut outcome)?;
+        self.judge(&folder, &rows(), &applied, &mut outcome)?;
         outcome.took = begin.elapsed();
         Ok(outcome)
     }
@@ -175,9 +180,12 @@ impl Campaign {
         &self,
         folder: &TempDir,
         rows: &BTreeMap<u64, Vec<u64>>,
-        losses: &[Loss],
+        applied: &[Applied],
         outcome: &mut Outcome,
     ) -> Result<()> {
+        let faults: Vec<Span> = applied.iter().map(|applied| applied.time).collect();
+        let losses = applied.iter().filter(|applied| applied.fault.loses());
+        let losses: Vec<Span> = losses.map(|applied| applied.time).collect();
         let terms = Terms {
             level: self.level,
             lease: LEASE,
@@ -190,14 +198,14 @@ impl Campaign {
         for key in all {
             let events = history::read(folder.path(), key)?;
             let rows = rows.get(&key).map_or(&[][..], Vec::as_slice);
-            let verdict = judge(terms, &events, rows, losses);
+            let verdict = judge(terms, &events, rows, &losses);
             if !verdict.violations.is_empty() {
                 outcome.show(key, &events, &verdict.violations);
             }
             add(&mut outcome.violations, key, verdict.violations);
             add(&mut outcome.losses, key, verdict.losses);
             outcome.whole += usize::from(verdict.is_whole);
-            outcome.tally.add(&events, rows.len());
+            outcome.tally.add(&events, rows.len(), &faults);
         }
         Ok(())
     }
@@ -213,8 +221,10 @@ impl Course {
     /// How many faults there were, and which of `all` were not among them.
     fn had(&self, all: &[Fault]) -> (usize, Vec<Fault>) {
         let applied = self.applied.lock().unwrap();
-        let missing = all.iter().filter(|fault| !applied.contains(fault));
-        (applied.len(), missing.copied().collect())
+        let taken_place = applied.iter().filter(|applied| applied.took_place);
+        let had: Vec<Fault> = taken_place.map(|applied| applied.fault).collect();
+        let missing = all.iter().filter(|fault| !had.contains(fault));
+        (had.len(), missing.copied().collect())
     }
 
     /// Every fault once, in any order, again and again, until it is over.
@@ -233,13 +243,13 @@ impl Course {
             let Some(fault) = round.pop() else { break };
             let from = now();
             let took_place = suffer(fault, &mut dice)?;
-            if fault.loses() {
-                let until = now();
-                self.losses.lock().unwrap().push(Loss { from, until });
-            }
-            if took_place {
-                self.applied.lock().unwrap().push(fault);
-            } else {
+            let until = now();
+            self.applied.lock().unwrap().push(Applied {
+                fault,
+                time: Span { from, until },
+                took_place,
+            });
+            if !took_place {
                 round.insert(0, fault);
             }
             fault::pass(&mut dice, self.pause.clone());

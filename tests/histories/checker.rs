@@ -4,7 +4,7 @@ mod locks;
 
 use std::time::Duration;
 
-use idem_tests::history::{CALLS_PER_WORKER, Event, Journal, Law, Level, Loss, Terms, judge, read};
+use idem_tests::history::{CALLS_PER_WORKER, Event, Journal, Law, Level, Span, Terms, judge, read};
 
 /// Three calls of a worker, and two of the sweeper.
 const NAMES: [(&str, u64); 5] = [
@@ -36,7 +36,7 @@ fn number(word: &str) -> String {
     named.map_or_else(|| word.to_owned(), |(_, number)| number.to_string())
 }
 
-fn broken_with(level: Level, parts: &[&str], rows: &[&str], losses: &[Loss]) -> Vec<Law> {
+fn broken_with(level: Level, parts: &[&str], rows: &[&str], losses: &[Span]) -> Vec<Law> {
     let lease = Duration::from_secs(1);
     let rows: Vec<u64> = rows
         .iter()
@@ -318,7 +318,7 @@ fn in_transaction_mode_nobody_gets_a_result_before_the_commit() {
 fn what_a_store_has_lost_is_no_violation_and_what_it_can_not_have_lost_is() {
     let second = "5000 b invoked, 5001 b begun 6, 5002 b happened, 5003 b ended ok, \
                   5004 b returned ok b";
-    let loss = |from, until| [Loss { from, until }];
+    let loss = |from, until| [Span { from, until }];
     let parts = [WINNER, second, SWEEP];
     assert_eq!(broken_with(Level::Hold, &parts, &[], &loss(100, 200)), []);
     let later = loss(9_500_000, 9_600_000);
@@ -335,7 +335,7 @@ fn what_a_store_has_lost_is_no_violation_and_what_it_can_not_have_lost_is() {
 fn what_was_broken_before_a_store_lost_anything_is_a_violation() {
     let second = "5000 b invoked, 5001 b begun 6, 5002 b happened, 5003 b ended ok, \
                   5004 b returned ok b";
-    let loss = [Loss {
+    let loss = [Span {
         from: 6_000,
         until: 7_000,
     }];

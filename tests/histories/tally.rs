@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use idem_tests::history::{Answer, End, Event, Finding, What};
+use idem_tests::history::{Answer, CALLS_PER_WORKER, End, Event, Finding, SWEEPER, Span, What};
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) keys: usize,
     calls: usize,
+    /// Those that no fault was applied in.
+    calm: Part,
     pub(crate) attempts: usize,
     pub(crate) replays: usize,
     unconfirmed: usize,
@@ -27,6 +29,13 @@ pub(crate) struct Tally {
     refused: BTreeMap<String, usize>,
 }
 
+/// Calls, and how many of them did not reach the store.
+#[derive(Debug, Default)]
+struct Part {
+    all: usize,
+    in_vain: usize,
+}
+
 /// Lookups that found an effect, and those that found none.
 #[derive(Debug, Default)]
 struct Findings {
@@ -36,7 +45,7 @@ struct Findings {
 
 impl Tally {
     /// Adds what the calls on one key have seen.
-    pub(crate) fn add(&mut self, events: &[Event], rows: usize) {
+    pub(crate) fn add(&mut self, events: &[Event], rows: usize, faults: &[Span]) {
         let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
         let returned = count(|event| matches!(event.what, What::Returned(_)));
         self.keys += 1;
@@ -48,6 +57,7 @@ impl Tally {
         self.unanswered += calls - returned;
         self.barred += count(|event| event.what == What::Barred);
         self.overtaken += overtaken(events);
+        self.calm.add(events, faults);
         for event in events {
             match &event.what {
                 What::Found { finding, .. } => match finding {
@@ -63,6 +73,31 @@ impl Tally {
         self.held += usize::from(events.last().is_some_and(is_held));
         let effects = rows + count(|event| event.what == What::Happened);
         self.repeated += usize::from(effects > 1);
+    }
+}
+
+impl Part {
+    /// Adds the calls between which and their answers no fault was applied, while there were faults.
+    fn add(&mut self, events: &[Event], faults: &[Span]) {
+        let mut invoked = BTreeMap::new();
+        for Event { at, call, what } in events {
+            match what {
+                What::Invoked if call / CALLS_PER_WORKER != SWEEPER => {
+                    invoked.insert(call, *at);
+                }
+                What::Returned(answer) => {
+                    let Some(from) = invoked.get(call) else {
+                        continue;
+                    };
+                    let meets = |fault: &Span| fault.from <= *at && *from <= fault.until;
+                    if !faults.iter().any(meets) {
+                        self.all += 1;
+                        self.in_vain += usize::from(is_in_vain(answer));
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -87,6 +122,10 @@ fn overtaken(events: &[Event]) -> usize {
 /// Whether the store, or the database beside it, could not be asked.
 fn is_out_of_reach(code: &str) -> bool {
     matches!(code, "store" | "database")
+}
+
+fn is_in_vain(answer: &Answer) -> bool {
+    matches!(answer, Answer::Refused(code) if is_out_of_reach(code))
 }
 
 fn is_replay(event: &Event) -> bool {
@@ -120,13 +159,16 @@ impl fmt::Display for Tally {
         let refused: Vec<String> = refused.collect();
         write!(
             out,
-            "{} keys ({} calls, {} % of them while the store was out of reach; {} attempts, {} \
+            "{} keys ({} calls, {} % of them while the store was out of reach, and {} % of the {} that met \
+             no fault; {} attempts, {} \
              replays, {} results unconfirmed, refused: {}; {} calls died; lookups found {done} \
              effects and {not_done} times none; {} bodies ended after a later one had begun, \
              fences barred {} effects; {} keys held at last, {} with more than one effect)",
             self.keys,
             self.calls,
             100 * out_of_reach / self.calls.max(1),
+            100 * self.calm.in_vain / self.calm.all.max(1),
+            self.calm.all,
             self.attempts,
             self.replays,
             self.unconfirmed,

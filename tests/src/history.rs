@@ -17,4 +17,4 @@ pub use event::{Answer, End, Event, Finding, What};
 pub use journal::{
     CALLS_PER_WORKER, Journal, OPERATIONS_PER_KEY, SWEEPER, keys, now, operations, read,
 };
-pub use judge::{Broken, Law, Level, Loss, Terms, Verdict, judge};
+pub use judge::{Broken, Law, Level, Span, Terms, Verdict, judge};

@@ -99,9 +99,9 @@ pub struct Broken {
     pub why: String,
 }
 
-/// A time in which a store lost records, in microseconds of the monotonic clock.
+/// The time of a fault, in microseconds of the monotonic clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Loss {
+pub struct Span {
     /// Before it.
     pub from: u64,
     /// After it.
@@ -123,10 +123,10 @@ pub struct Verdict {
 /// Judges the history of a key. In transaction mode `rows` are the effects that the database has,
 /// by the call that had them; elsewhere they stand in the history.
 ///
-/// What needs the store's records is judged up to the first of the `losses` that the key could
-/// have had a record at.
+/// What needs the store's records is judged up to the first of the `losses`, the times in which it may
+/// have lost some, that the key could have had a record at.
 #[must_use]
-pub fn judge(terms: Terms, events: &[Event], rows: &[u64], losses: &[Loss]) -> Verdict {
+pub fn judge(terms: Terms, events: &[Event], rows: &[u64], losses: &[Span]) -> Verdict {
     let intact = before(events, losses);
     let mut verdict = Verdict {
         is_whole: intact
@@ -177,7 +177,7 @@ fn broken(terms: Terms, events: &[Event], rows: &[u64]) -> Vec<Broken> {
 }
 
 /// What there was before the store lost records while the key had one, or could have.
-fn before<'a>(events: &'a [Event], losses: &[Loss]) -> &'a [Event] {
+fn before<'a>(events: &'a [Event], losses: &[Span]) -> &'a [Event] {
     let Some(first) = events.first() else {
         return events;
     };
