@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use fastrand::Rng;
 use idem_tests::history::{
-    self, Broken, LEASE, Law, Level, OPERATIONS_PER_KEY, Span, Terms, judge, keys, now, operations,
+    self, Broken, LEASE, Law, Level, Span, Terms, judge, keys, now, operations,
 };
 use tempfile::TempDir;
 
@@ -107,7 +107,7 @@ impl Campaign {
             url,
             folder: folder.path(),
             clients,
-            rest: self.size.rest,
+            size: &self.size,
         }
     }
 
@@ -126,7 +126,7 @@ impl Campaign {
             let lanes = [
                 scope.spawn(|| {
                     course.lane(&faults, stores, |fault, dice| {
-                        let newest = operations(folder.path())? / OPERATIONS_PER_KEY;
+                        let newest = operations(folder.path())? / self.size.per_key;
                         ground.suffer(fault, &format!("idem:history::{newest}"), dice)
                     })
                 }),

@@ -11,6 +11,7 @@ use idem_tests::history::SWEEPER;
 use idem_tests::process::Worker;
 
 use crate::fault::{self, Fault};
+use crate::size::Size;
 
 const SOON: Duration = Duration::from_mins(1);
 
@@ -20,7 +21,7 @@ pub(crate) struct Orders<'a> {
     pub(crate) url: String,
     pub(crate) folder: &'a Path,
     pub(crate) clients: usize,
-    pub(crate) rest: Duration,
+    pub(crate) size: &'a Size,
 }
 
 pub(crate) struct Crew<'a> {
@@ -92,7 +93,9 @@ fn launch(orders: &Orders<'_>, number: u64, seed: u64) -> Result<Worker> {
         seed.to_string(),
         number.to_string(),
         orders.clients.to_string(),
-        orders.rest.as_millis().to_string(),
+        orders.size.rest.as_millis().to_string(),
+        orders.size.hot.to_string(),
+        orders.size.per_key.to_string(),
     ];
     let worker = Worker::start(env!("CARGO_BIN_EXE_caller"), arguments)?;
     let said = worker.hear(SOON)?;

@@ -86,6 +86,15 @@ fn with_recover_on_redis_every_key_ends_with_one_effect_and_its_result() {
     assert_kept(&outcome(&campaign("recover", Level::Recover, 20), &redis));
 }
 
+// C01, C02, E15
+#[test]
+fn a_crowd_on_one_key_ends_with_one_effect_whoever_of_it_is_killed() {
+    let redis = OneRedis::start(Kind::Durable).unwrap();
+    let mut campaign = campaign("recover", Level::Recover, 4);
+    campaign.size = campaign.size.crowded();
+    assert_kept(&outcome(&campaign, &redis));
+}
+
 #[test]
 fn at_hold_on_postgres_no_history_breaks_a_promise() {
     let postgres = OnePostgres::start().unwrap();

@@ -16,12 +16,20 @@ pub(crate) struct Size {
     pub(crate) rest: Duration,
     /// Milliseconds between two faults.
     pub(crate) pause: Range<u64>,
+    /// How many keys are called most.
+    pub(crate) hot: u64,
+    /// How many operations it takes until the next key is new.
+    pub(crate) per_key: u64,
 }
 
 /// Ten minutes, and so much for each operation: far more than it takes where the faults leave any
 /// time for them.
 const AT_LEAST: Duration = Duration::from_mins(10);
 const PER_OPERATION: Duration = Duration::from_millis(50);
+
+/// Few enough for callers of one key to meet.
+const HOT: u64 = 8;
+const PER_KEY: u64 = 20;
 
 /// All campaigns together, where there is time.
 const LONG: u64 = 540_000;
@@ -49,6 +57,8 @@ impl Size {
                 clients: 8,
                 rest: Duration::from_millis(30),
                 pause: 200..1_000,
+                hot: HOT,
+                per_key: PER_KEY,
             };
         }
         Self {
@@ -58,6 +68,21 @@ impl Size {
             clients: 4,
             rest: Duration::from_millis(30),
             pause: 50..300,
+            hot: HOT,
+            per_key: PER_KEY,
+        }
+    }
+
+    /// Everybody calls the same key, then the next one: 500 clients in a long run.
+    pub(crate) fn crowded(self) -> Self {
+        let clients = if is_long() { 125 } else { 16 };
+        let everybody = u64::try_from(self.workers * clients).unwrap_or(u64::MAX);
+        Self {
+            clients,
+            rest: 2 * self.rest,
+            hot: 1,
+            per_key: 2 * everybody,
+            ..self
         }
     }
 }

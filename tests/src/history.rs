@@ -14,7 +14,5 @@ mod laws;
 mod locks;
 
 pub use event::{Answer, End, Event, Finding, What};
-pub use journal::{
-    CALLS_PER_WORKER, Journal, OPERATIONS_PER_KEY, SWEEPER, keys, now, operations, read,
-};
+pub use journal::{CALLS_PER_WORKER, Journal, SWEEPER, keys, now, operations, read};
 pub use judge::{Broken, Law, Level, Span, Terms, Verdict, judge};

@@ -19,9 +19,6 @@ use super::known::calls;
 /// A worker's calls are numbered from this many times its own number.
 pub const CALLS_PER_WORKER: u64 = 10_000_000;
 
-/// How many operations it takes until the next key is new.
-pub const OPERATIONS_PER_KEY: u64 = 20;
-
 /// The worker that asks every key at the end, when nothing is broken any more.
 pub const SWEEPER: u64 = 0;
 

@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use fastrand::Rng;
-use idem_tests::history::{Answer, Journal, OPERATIONS_PER_KEY, What};
+use idem_tests::history::{Answer, Journal, What};
 use tokio::task::JoinSet;
 
 use crate::body::{Call, Failed, Plan};
 use crate::service::Service;
 use crate::unconfirmed::is_confirmed;
 
-/// How many keys are called most.
-const HOT: u64 = 8;
 /// How far back a key is still called: for a few leases, so that abandoned ones are taken over
 /// while the faults go on.
 const COOL: u64 = 100;
@@ -29,6 +27,16 @@ pub(crate) struct Clients {
     pub(crate) count: usize,
     /// The longest rest between two calls.
     pub(crate) rest: Duration,
+    pub(crate) keys: Keys,
+}
+
+/// Which keys are called.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    /// How many are called most.
+    pub(crate) hot: u64,
+    /// How many operations it takes until the next one is new.
+    pub(crate) operations: u64,
 }
 
 impl Clients {
@@ -50,7 +58,7 @@ impl Clients {
     async fn calls(&self, stop: &AtomicBool, mut dice: Rng) -> Result<()> {
         while !stop.load(Ordering::Relaxed) {
             let (number, before) = self.journal.count()?;
-            let key = draw(&mut dice, before / OPERATIONS_PER_KEY);
+            let key = self.keys.draw(&mut dice, before);
             let plan = self.service.plan(&mut dice);
             self.one(key, number, plan).await?;
             tokio::time::sleep(self.rest.mul_f64(dice.f64())).await;
@@ -132,11 +140,14 @@ fn held() -> Answer {
     Answer::Refused("outcome_unknown".to_owned())
 }
 
-/// A key near the newest one, or one that was new a while ago.
-fn draw(dice: &mut Rng, newest: u64) -> u64 {
-    if dice.u8(..4) == 0 {
-        newest.saturating_sub(dice.u64(..COOL))
-    } else {
-        newest + dice.u64(..HOT)
+impl Keys {
+    /// A key near the newest one, or one that was new a while ago.
+    fn draw(self, dice: &mut Rng, before: u64) -> u64 {
+        let newest = before / self.operations;
+        if dice.u8(..4) == 0 {
+            newest.saturating_sub(dice.u64(..COOL))
+        } else {
+            newest + dice.u64(..self.hot)
+        }
     }
 }

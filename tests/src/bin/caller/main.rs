@@ -3,8 +3,9 @@
 //!
 //! Arguments: what is called (`hold`, `recover`, `rerun`, `transaction`, `lock`, or what has to be
 //! caught: `textbook`, `slow textbook`, `apart`), the store's URL (or `sentinel:` or `cluster:` and a
-//! list), the folder of the histories, a seed, the number of this worker, how many clients, and for how
-//! many milliseconds at most a client rests between calls.
+//! list), the folder of the histories, a seed, the number of this worker, how many clients, for how many
+//! milliseconds at most a client rests between calls, how many keys are called most, and after how many
+//! operations the next one is new.
 //! It says `ready`, and goes on until it is told anything; then its clients finish, and it says
 //! `done`. The worker that [`SWEEPER`] numbers asks every key until it has an answer, and says `done`.
 
@@ -27,14 +28,25 @@ use anyhow::{Result, bail};
 use idem_tests::history::{Journal, SWEEPER, keys};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::clients::Clients;
+use crate::clients::{Clients, Keys};
 use crate::service::Service;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [what, url, folder, seed, worker, clients, rest] = arguments.as_slice() else {
-        bail!("needs WHAT URL FOLDER SEED WORKER CLIENTS REST, got {arguments:?}");
+    let [
+        what,
+        url,
+        folder,
+        seed,
+        worker,
+        clients,
+        rest,
+        hot,
+        operations,
+    ] = arguments.as_slice()
+    else {
+        bail!("needs WHAT URL FOLDER SEED WORKER CLIENTS REST HOT OPERATIONS, got {arguments:?}");
     };
     unconfirmed::listen()?;
     let folder = Path::new(folder);
@@ -45,6 +57,10 @@ async fn main() -> Result<()> {
         seed: seed.parse()?,
         count: clients.parse()?,
         rest: Duration::from_millis(rest.parse()?),
+        keys: Keys {
+            hot: hot.parse()?,
+            operations: operations.parse()?,
+        },
     };
     println!("ready");
     if worker == SWEEPER {
