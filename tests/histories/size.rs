@@ -81,7 +81,7 @@ impl Size {
             clients,
             rest: 2 * self.rest,
             hot: 1,
-            per_key: 2 * everybody,
+            per_key: everybody,
             ..self
         }
     }

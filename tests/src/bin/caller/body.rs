@@ -96,9 +96,9 @@ impl Plan {
         end: Plans::Success,
     };
 
-    pub(crate) fn draw(dice: &mut Rng) -> Self {
-        // Some need their leases renewed.
-        let longest = if dice.u8(..) < 10 { 1_000 } else { 12 };
+    /// The parts of most bodies take less than `usual` milliseconds; some need their leases renewed.
+    pub(crate) fn draw(dice: &mut Rng, usual: u64) -> Self {
+        let longest = if dice.u8(..) < 10 { 1_000 } else { usual };
         Self {
             waits: dice.u8(..10) < 3,
             patience: match dice.u8(..20) {

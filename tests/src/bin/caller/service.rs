@@ -81,7 +81,9 @@ impl Service {
     pub(crate) fn plan(&self, dice: &mut Rng) -> Plan {
         match self {
             Self::Textbook(_) | Self::Apart(_) => Plan::draw_tame(dice),
-            _ => Plan::draw(dice),
+            // Long enough for some to be caught in the middle.
+            Self::Lock(_) => Plan::draw(dice, 100),
+            _ => Plan::draw(dice, 12),
         }
     }
 
