@@ -83,7 +83,7 @@ impl Campaign {
         let counted = operations(folder.path())?;
         sweep(&self.orders(ground.direct_url(), &folder, 16))?;
         let mut outcome = Outcome {
-            title: format!("{} on {}, seed {}", self.what, G::NAME, self.seed),
+            title: self.title(G::NAME),
             operations: counted,
             tally: Tally::default(),
             faults: BTreeMap::new(),
@@ -99,6 +99,14 @@ impl Campaign {
         self.judge(&folder, &rows(), &applied, &mut outcome)?;
         outcome.took = begin.elapsed();
         Ok(outcome)
+    }
+
+    fn title(&self, ground: &str) -> String {
+        let Self {
+            what, size, seed, ..
+        } = self;
+        let clients = size.workers * size.clients;
+        format!("{what} on {ground}, {clients} clients, seed {seed}")
     }
 
     fn orders<'a>(&'a self, url: String, folder: &'a TempDir, clients: usize) -> Orders<'a> {

@@ -65,32 +65,32 @@ fn assert_lost_nothing_else(outcome: &Outcome) {
     assert_kept(outcome);
 }
 
-// C01, E01, E02, E15, R01, R06, R08, X01
+// E01, E02, E06, E07, R01, R06, R08, R11, X01, X04
 #[test]
 fn at_hold_on_redis_no_history_breaks_a_promise() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 22), &redis));
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 19), &redis));
 }
 
-// E01, L01
+// E01, E06, E07, E15, X01, X04
 #[test]
 fn at_rerun_on_redis_a_second_effect_comes_only_after_an_abandoned_attempt() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("rerun", Level::Rerun, 20), &redis));
+    assert_kept(&outcome(&campaign("rerun", Level::Rerun, 17), &redis));
 }
 
-// E02, E09
+// E02, E06, E09, E15
 #[test]
 fn with_recover_on_redis_every_key_ends_with_one_effect_and_its_result() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("recover", Level::Recover, 20), &redis));
+    assert_kept(&outcome(&campaign("recover", Level::Recover, 17), &redis));
 }
 
-// C01, C02, E15
+// C01, C02
 #[test]
 fn a_crowd_on_one_key_ends_with_one_effect_whoever_of_it_is_killed() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    let mut campaign = campaign("recover", Level::Recover, 4);
+    let mut campaign = campaign("recover", Level::Recover, 3);
     campaign.size = campaign.size.crowded();
     assert_kept(&outcome(&campaign, &redis));
 }
@@ -107,7 +107,7 @@ fn at_hold_on_postgres_no_history_breaks_a_promise() {
 fn in_transaction_mode_every_effect_is_there_exactly_once() {
     let postgres = OnePostgres::start().unwrap();
     postgres::lay_out(&postgres);
-    let campaign = campaign("transaction", Level::Transaction, 16);
+    let campaign = campaign("transaction", Level::Transaction, 14);
     let outcome = campaign.run(&postgres, || postgres::rows(&postgres));
     let outcome = outcome.unwrap();
     is_told(&outcome, &postgres);
@@ -119,19 +119,36 @@ fn in_transaction_mode_every_effect_is_there_exactly_once() {
 #[test]
 fn a_redis_that_comes_back_empty_loses_what_it_had_and_nothing_else() {
     let redis = OneRedis::start(Kind::Forgetful).unwrap();
-    assert_lost_nothing_else(&outcome(&campaign("hold", Level::Hold, 6), &redis));
+    assert_lost_nothing_else(&outcome(&campaign("hold", Level::Hold, 5), &redis));
 }
 
 // L01, L04, L06, L08, N21
 #[test]
-fn a_lock_has_one_holder_and_nothing_is_written_behind_a_later_one() {
-    let redis = OneRedis::start(Kind::Durable).unwrap();
-    let campaign = campaign("lock", Level::Lock, 12);
-    let outcome = campaign.run(&redis, BTreeMap::new).unwrap();
-    is_told(&outcome, &redis);
-    assert_kept(&outcome);
+fn a_lock_on_redis_has_one_holder_and_nothing_is_written_behind_a_later_one() {
+    has_one_holder(&OneRedis::start(Kind::Durable).unwrap(), 6);
 }
 
+#[test]
+fn a_lock_on_postgres_has_one_holder_and_nothing_is_written_behind_a_later_one() {
+    let postgres = OnePostgres::start().unwrap();
+    postgres::lay_out(&postgres);
+    has_one_holder(&postgres, 2);
+}
+
+fn has_one_holder<G: Ground>(ground: &G, percent: u64) {
+    let campaign = campaign("lock", Level::Lock, percent);
+    let outcome = campaign.run(ground, BTreeMap::new).unwrap();
+    is_told(&outcome, ground);
+    assert_kept(&outcome);
+    // About one in a thousand calls is, so that a short campaign may come to none.
+    let is_short = outcome.operations < 10_000;
+    assert!(
+        is_short || outcome.tally.overtaken > 0,
+        "no holder was overtaken"
+    );
+}
+
+// R03
 #[test]
 fn a_slot_that_moves_takes_the_promises_with_it() {
     let cluster = Cluster::start(&RedisOptions::new()).unwrap();
@@ -140,7 +157,7 @@ fn a_slot_that_moves_takes_the_promises_with_it() {
         node.cli(&["CONFIG", "SET", "cluster-node-timeout", "60000"])
             .unwrap();
     }
-    assert_kept(&outcome(&campaign("hold", Level::Hold, 8), &cluster));
+    assert_kept(&outcome(&campaign("hold", Level::Hold, 7), &cluster));
 }
 
 #[test]

@@ -32,7 +32,7 @@ const HOT: u64 = 8;
 const PER_KEY: u64 = 20;
 
 /// All campaigns together, where there is time.
-const LONG: u64 = 540_000;
+const LONG: u64 = 600_000;
 
 impl Size {
     /// When it is long clear that operations or faults do not come.
@@ -49,7 +49,7 @@ impl Size {
             let operations = all * percent / 100;
             return Self {
                 operations,
-                // So that there are 1,200 to a long run.
+                // So that there are 1,300 to a long run.
                 faults: usize::try_from(operations / 450)
                     .unwrap_or(usize::MAX)
                     .max(13),

@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     /// Writes that a fence has barred.
     barred: usize,
     /// Bodies that ended after a later one had begun.
-    overtaken: usize,
+    pub(crate) overtaken: usize,
     /// Keys whose outcome nobody knows.
     held: usize,
     /// Keys with more than one effect.

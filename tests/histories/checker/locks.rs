@@ -93,6 +93,9 @@ fn a_key_that_nobody_renews_and_that_is_not_free_after_its_lease_is_seen() {
         let broken = broken(level, &[dead, &first, &in_time]);
         assert!(!broken.contains(&Law::FreeAtLast), "{broken:?}");
         assert_breaks(Law::FreeAtLast, level, &[dead, &first, &late]);
+        let own = "7000000 s invoked, 7500000 s returned refused store";
+        let broken = super::broken(level, &[dead, own, &late]);
+        assert!(!broken.contains(&Law::FreeAtLast), "{broken:?}");
     }
 }
 

@@ -326,20 +326,17 @@ pub(super) fn known_refusals(history: &History<'_>) -> Option<String> {
 }
 
 /// When nobody is left but the sweeper, a lease has to end: one, and another for a renewal that was
-/// still under way.
+/// still under way. Once it was told anything else, the key may be held by a call of its own.
 pub(super) fn free_at_last(history: &History<'_>) -> Option<String> {
     if history.is_in_a_transaction() {
         return None;
     }
+    let is_held = |call: &&Call| matches!(&call.returned, Some((_, Answer::Refused(code))) if code == "in_progress");
     let begin = history.sweeps().next()?.invoked.at;
-    let is_held = |call: &&Call| {
-        let code = "in_progress";
-        matches!(&call.returned, Some((_, Answer::Refused(said))) if said == code)
-    };
-    let mut held = history.sweeps().filter(is_held);
-    let call = held.find(|call| call.invoked.at > begin + 2 * history.lease())?;
-    let after = call.invoked.at - begin;
-    Some(format!("held {after} µs after all the others had ended"))
+    let last = history.sweeps().take_while(is_held).last()?;
+    let after = last.invoked.at - begin;
+    let is_too_long = after > 2 * history.lease();
+    is_too_long.then(|| format!("held {after} µs after all the others had ended"))
 }
 
 pub(super) fn answered(history: &History<'_>) -> Option<String> {
