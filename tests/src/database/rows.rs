@@ -97,6 +97,7 @@ pub async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(databa
     for (name, ms) in [("old", 1), ("held", 15), ("young", 30)] {
         last = claim_of(&store, &key("purge", name), 1, lives(ms)).await + 40_000;
     }
+    finish(&store, &key("purge", "live"), 1, TERMS).await;
     passed(&store, last).await;
     let left = |name| {
         let sql = format!("SELECT count(*) FROM idempotent_record WHERE business_key = '{name}'");
@@ -108,6 +109,7 @@ pub async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(databa
     assert_eq!(D::purge(&store, 10).await, 1);
     other.run("ROLLBACK").await;
     assert_eq!((left("held").await, left("young").await), (1, 0));
+    assert_eq!(left("live").await, 1);
 }
 
 pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D) {
@@ -123,6 +125,12 @@ pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D
     assert!(begin.elapsed() < 2 * limit);
     assert_eq!(locked.kind(), StoreErrorKind::Conflict, "{locked}");
     assert!(locked.is_before_sending());
+    let told = Instant::now();
+    let mut aside = database.aside().await;
+    while aside.count(D::WAITING).await > 0 {
+        assert!(told.elapsed() < limit, "the server goes on waiting");
+        tokio::time::sleep(D::BETWEEN_LOOKS).await;
+    }
     let seen = store.peek(&key).await.unwrap().reply;
     assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
     other.run("ROLLBACK").await;
