@@ -14,7 +14,7 @@ use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::event::{Event, Finding, What};
-use super::known::calls;
+use super::known::{Call, calls};
 
 /// A worker's calls are numbered from this many times its own number.
 pub const CALLS_PER_WORKER: u64 = 10_000_000;
@@ -70,7 +70,7 @@ impl Journal {
     /// whether it happened. `None` while somebody else writes.
     pub fn happens_in_order(&self, key: u64, call: u64, fence: u64) -> Result<Option<bool>> {
         self.happens_unless(key, call, |events| {
-            let mut written = calls(events).into_iter().filter(|call| call.has_effect());
+            let mut written = calls(events).into_iter().filter(Call::has_effect);
             written.any(|call| call.attempt().is_some_and(|(_, other)| other > fence))
         })
     }

@@ -347,7 +347,7 @@ pub(super) fn answered(history: &History<'_>) -> Option<String> {
         }
         _ => false,
     };
-    if history.sweeps().any(|call| is_final(&call)) {
+    if history.sweeps().any(is_final) {
         return None;
     }
     let last = history.calls.last();
