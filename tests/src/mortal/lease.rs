@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -243,12 +243,12 @@ async fn detached(engine: Engine, mode: Mode, number: i64, ledger: PathBuf) -> R
 }
 
 /// Whether the effect of a number has happened. Whoever could have it is dead.
-async fn look(ledger: &Path, number: i64) -> Result<Recovered<u32>> {
-    Ok(if effects(ledger, number)? > 0 {
-        Recovered::Done(0)
-    } else {
-        Recovered::NotDone
-    })
+fn look(ledger: &Path, number: i64) -> Ready<Result<Recovered<u32>>> {
+    let found = |effects| match effects {
+        0 => Recovered::NotDone,
+        _ => Recovered::Done(0),
+    };
+    ready(effects(ledger, number).map(found))
 }
 
 /// How often the effect of a number has happened.
