@@ -108,12 +108,12 @@ fn is_in_the_background() -> bool {
     thread::current().name() == Some("idem")
 }
 
-fn instead(settle: &Settle, of: &Outcome, said: Outcome) -> Option<Settle> {
+fn instead(settle: &Settle, of: &Outcome, said: Outcome) -> Settle {
     let mut settle = settle.clone();
     if settle.outcome == *of {
         settle.outcome = said;
     }
-    Some(settle)
+    settle
 }
 
 /// That its words are looked at breaks nothing.
@@ -153,7 +153,7 @@ fn an_engine_whose_settles_do_not_go_on_is_found_out() {
 #[should_panic(expected = "Body: Ok(1), ran: true")]
 fn an_engine_that_releases_where_it_has_to_abandon_is_found_out() {
     broken_by(Ends::Well, |settle| {
-        instead(settle, &Outcome::Abandon, Outcome::Release)
+        Some(instead(settle, &Outcome::Abandon, Outcome::Release))
     });
 }
 
@@ -161,7 +161,7 @@ fn an_engine_that_releases_where_it_has_to_abandon_is_found_out() {
 #[should_panic(expected = "Nothing: Err(Guard(\"outcome_unknown\")), ran: false")]
 fn an_engine_that_abandons_where_it_has_to_give_up_is_found_out() {
     broken_by(Ends::Well, |settle| {
-        instead(settle, &Outcome::GiveUp, Outcome::Abandon)
+        Some(instead(settle, &Outcome::GiveUp, Outcome::Abandon))
     });
 }
 
@@ -169,7 +169,7 @@ fn an_engine_that_abandons_where_it_has_to_give_up_is_found_out() {
 #[should_panic(expected = "End: Err(Guard(\"outcome_unknown\")), ran: false")]
 fn an_engine_that_abandons_what_has_failed_is_found_out() {
     broken_by(Ends::Failing, |settle| {
-        instead(settle, &Outcome::Failed, Outcome::Abandon)
+        Some(instead(settle, &Outcome::Failed, Outcome::Abandon))
     });
 }
 
@@ -177,7 +177,7 @@ fn an_engine_that_abandons_what_has_failed_is_found_out() {
 #[should_panic(expected = "something is kept")]
 fn an_engine_that_keeps_what_it_has_to_release_is_found_out() {
     broken_by(Ends::Releasing, |settle| {
-        instead(settle, &Outcome::Release, Outcome::Failed)
+        Some(instead(settle, &Outcome::Release, Outcome::Failed))
     });
 }
 

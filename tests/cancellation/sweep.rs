@@ -60,20 +60,20 @@ pub(crate) fn sweep<G: Ground, T>(
             is_over
         })
     };
-    let (next, last) = (AtomicUsize::new(1), AtomicUsize::new(usize::MAX));
+    let (next, end) = (AtomicUsize::new(1), AtomicUsize::new(usize::MAX));
     let work = || loop {
         let polls = next.fetch_add(1, Ordering::SeqCst);
-        if polls > last.load(Ordering::SeqCst) {
+        if polls > end.load(Ordering::SeqCst) {
             break;
         }
         match catch_unwind(AssertUnwindSafe(|| drop_after(polls))) {
             Ok(false) => {}
             Ok(true) => {
-                last.fetch_min(polls, Ordering::SeqCst);
+                end.fetch_min(polls, Ordering::SeqCst);
             }
             Err(payload) => {
                 println!("{}: dropped after {polls} polls", type_name_of_val(&call));
-                last.store(0, Ordering::SeqCst);
+                end.store(0, Ordering::SeqCst);
                 resume_unwind(payload);
             }
         }
@@ -86,7 +86,7 @@ pub(crate) fn sweep<G: Ground, T>(
     if let Some(payload) = panicked {
         resume_unwind(payload);
     }
-    let polls = last.into_inner();
+    let polls = end.into_inner();
     assert!(polls >= least, "only {polls} polls");
 }
 

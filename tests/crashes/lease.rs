@@ -183,7 +183,8 @@ async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Hos
         let mut deaths = Vec::new();
         for (point, mode, _) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
             for kill in kills.clone() {
-                deaths.push(kill_one(host, point, mode, kill, &sends).await);
+                let death = Box::pin(kill_one(host, point, mode, kill, &sends)).await;
+                deaths.push(death);
             }
         }
         deaths
