@@ -70,7 +70,11 @@ fn record(dice: &mut Dice, now: StoreTime) -> Record {
             subject: SUBJECT,
             until: now.after(TERMS.expire).ceil_millis(),
         }),
-        closed_until: dice.one_in(2).then(|| now.after(TERMS.lease).ceil_millis()),
+        closed_until: dice.one_in(2).then(|| {
+            // Before and after the record's own end.
+            let time = dice.pick(&[TERMS.lease, 2 * TERMS.expire]);
+            now.after(time).ceil_millis()
+        }),
         state,
         expires_at: now.after(TERMS.expire).ceil_millis(),
     }
