@@ -30,8 +30,9 @@ pub enum Error {
     /// wait with `in_progress = "wait"`; for a lock with `wait`. (A call with `tx` waits for other
     /// transactions, but for no attempt in lease mode.)
     #[error(
-        "{context} {}; try again in {retry_after:?}",
+        "{context} {}; try again in {retry_after:?}{}",
         if context.key.is_lock() { "is held" } else { "is being processed" },
+        if context.key.is_lock() { ", or wait for it with `wait`" } else { "" },
     )]
     InProgress {
         /// Which call was refused.
