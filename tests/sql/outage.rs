@@ -105,7 +105,7 @@ where
             });
         }
         tokio::time::sleep(LIMIT).await;
-        wire.set(Mode::BlackHole);
+        wire.set(Mode::Dark);
         clients.join_all().await;
         tokio::time::sleep(D::BETWEEN_LOOKS).await;
         is_cut = aside.count(D::OPEN).await > 0;

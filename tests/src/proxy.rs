@@ -33,6 +33,8 @@ pub enum Mode {
     /// Connections stay and are accepted; what is sent either way is lost, an end of the server
     /// too. A connection that lost something is closed when the mode changes.
     BlackHole,
+    /// The same, and the server does not hear that a client has gone, as after a power cut.
+    Dark,
     /// Nothing passes, nothing is lost: all of it is delivered when the mode changes, as after a
     /// partition that TCP survives.
     Hold,
@@ -43,6 +45,13 @@ pub enum Mode {
         /// From server to client.
         replies: Duration,
     },
+}
+
+impl Mode {
+    /// Whether what is sent is lost.
+    fn is_hole(self) -> bool {
+        matches!(self, Self::BlackHole | Self::Dark)
+    }
 }
 
 /// What becomes of a connection whose reply was swallowed.

@@ -73,7 +73,7 @@ impl Lane<'_> {
             if self.conversation.is_hung() {
                 continue;
             }
-            if mode == Mode::BlackHole {
+            if mode.is_hole() {
                 self.conversation.rob();
                 continue;
             }
@@ -100,16 +100,16 @@ impl Lane<'_> {
     }
 
     /// The end of a sender travels like its bytes: not through a hole, not while held. Of a client
-    /// that went away nobody needs to be kept from hearing.
+    /// that went away nobody needs to be kept from hearing, but in the dark.
     async fn end(self) {
-        if self.direction == Direction::Requests {
+        if self.direction == Direction::Requests && self.switch.mode() != Mode::Dark {
             return;
         }
         if self.conversation.is_hung() {
             std::future::pending::<()>().await;
         }
-        let stopped = [Mode::BlackHole, Mode::Hold];
-        self.switch.mode_that(|mode| !stopped.contains(&mode)).await;
+        let passes = |mode: Mode| !mode.is_hole() && mode != Mode::Hold;
+        self.switch.mode_that(passes).await;
     }
 
     fn delay(self) -> Duration {

@@ -19,9 +19,9 @@ pub(super) async fn run(
     let cuts = switch.cuts();
     match switch.mode_that(|mode| mode != Mode::Hold).await {
         Mode::Cut => Ok(()),
-        Mode::BlackHole => {
+        hole if hole.is_hole() => {
             // Its bytes stay in the kernel's buffer, which the client cannot tell from a hole.
-            switch.mode_that(|mode| mode != Mode::BlackHole).await;
+            switch.mode_that(|mode| !mode.is_hole()).await;
             Ok(())
         }
         _ => join(client, TcpStream::connect(upstream).await?, switch, cuts).await,
@@ -49,6 +49,6 @@ async fn join(client: TcpStream, server: TcpStream, switch: &Switch, cuts: u64) 
 
 /// Waits until what was lost on this connection closes it.
 async fn robbed(switch: &Switch, conversation: &Conversation) {
-    let closes = |mode| mode != Mode::BlackHole && conversation.is_robbed();
+    let closes = |mode: Mode| !mode.is_hole() && conversation.is_robbed();
     switch.mode_that(closes).await;
 }
