@@ -211,19 +211,4 @@ pub(crate) const SURVIVORS: &[Reason] = &[
             ("within/postgres.rs", "BEGIN READ ONLY", "BEGIN READ WRITE"),
         ],
     ),
-    (
-        "not shown: no test asks for a reached status where the log has the same one of another row or table",
-        &[
-            (
-                "states/statements.rs",
-                "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 1",
-                "WHERE entity = ? AND (entity_id = ? OR TRUE) AND to_status = ? LIMIT 1",
-            ),
-            (
-                "states/statements.rs",
-                "WHERE entity = ? AND entity_id = ? AND to_status = ? LIMIT 1",
-                "WHERE (entity = ? OR TRUE) AND entity_id = ? AND to_status = ? LIMIT 1",
-            ),
-        ],
-    ),
 ];

@@ -30,6 +30,7 @@ macro_rules! all_scenes {
                 each_case_has_its_answer
                 an_old_version_is_a_conflict_and_changes_nothing
                 a_redelivered_event_is_there_also_after_later_transitions
+                what_others_have_reached_is_no_conflict
                 of_two_payments_one_is_applied_and_one_is_a_conflict
                 of_fifty_payments_one_is_applied
                 of_fifty_deliveries_one_is_applied

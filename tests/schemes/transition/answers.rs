@@ -1,9 +1,10 @@
 //! Which answer an event gets.
 
-use idem_core::states::{Answer, Cause};
+use idem_core::states::{Answer, Cause, Transition};
 
 use super::{
-    Order, apply, ask, at_once, conflict, is_applied, of_version, order, orders, with_orders,
+    ORDERS, Order, apply, ask, at_once, conflict, is_applied, of_version, order, orders,
+    with_orders,
 };
 use crate::bed::{Bed, Fresh};
 
@@ -79,6 +80,34 @@ pub(crate) async fn a_redelivered_event_is_there_also_after_later_transitions<DB
     let second = apply(&fresh, 1, &ask(Order::Paid, "pay-2")).await;
     assert_eq!(second, conflict(Cause::OtherEvent, Order::Shipped, 3));
     assert_eq!(order(&fresh, 1).await, [3, 3]);
+}
+
+/// The log has that status, of another order and of another table: nobody has paid twice.
+pub(crate) async fn what_others_have_reached_is_no_conflict<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 2).await;
+    DB::execute(&fresh.pool, &ORDERS.replace("orders", "refunds"))
+        .await
+        .unwrap();
+    DB::execute(&fresh.pool, "INSERT INTO refunds VALUES (2, 1, 1)")
+        .await
+        .unwrap();
+    assert!(is_applied(
+        &apply(&fresh, 1, &ask(Order::Paid, "pay-1")).await
+    ));
+    let mut tx = DB::begin(&fresh.pool).await;
+    let refunds = Transition::on("refunds");
+    let refunded = DB::apply(&refunds, &mut tx, 2, &ask(Order::Paid, "pay-2")).await;
+    assert!(is_applied(&refunded.unwrap()));
+    DB::commit(tx).await.unwrap();
+
+    let cancel = ask(Order::Cancelled, "cancel-2");
+    assert!(is_applied(&apply(&fresh, 2, &cancel).await));
+    let illegal = Answer::Illegal {
+        current: Order::Cancelled,
+        version: 2,
+    };
+    let late = ask(Order::Paid, "pay-3");
+    assert_eq!(apply(&fresh, 2, &late).await, illegal);
 }
 
 // CASES N15
