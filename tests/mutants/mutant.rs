@@ -10,7 +10,12 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
+    /// A single word is a statement of its own; it may stand in the words of others, too.
     pub(crate) fn apply(&self, text: &str) -> Option<String> {
+        let is_word = self.from.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_word && text.trim_end_matches('\0') != self.from {
+            return None;
+        }
         let changed = text.replace(&self.from, &self.to);
         (changed != text).then_some(changed)
     }
