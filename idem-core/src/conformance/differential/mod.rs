@@ -11,7 +11,7 @@ mod model;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use tokio::task::JoinSet;
@@ -208,10 +208,12 @@ impl<H: Harness> Lane<H> {
         let op = place
             .hand
             .draw(&mut self.random, best_guess, self.now, self.pace);
+        let begin = Instant::now();
         let Answer { now, reply } = match send(&*self.store, &place.key, &op).await {
             Ok(answer) => answer,
             Err(error) => self.no_answer(index, &error),
         };
+        let took = begin.elapsed();
         self.now = now;
         self.note(
             index,
@@ -220,7 +222,7 @@ impl<H: Harness> Lane<H> {
 
         let place = &mut self.keys[index];
         let expected = place.model.expected(&op, now);
-        let Ok(across) = place.model.apply(&op, now, &reply) else {
+        let Ok(across) = place.model.apply(&op, now, took, &reply) else {
             self.differs(index, &format!("to hear {expected:?}"))
         };
         self.report.near_deadline += usize::from(across);
@@ -233,14 +235,16 @@ impl<H: Harness> Lane<H> {
     /// Compares what the store shows with what the specification holds.
     async fn look(&mut self, index: usize) {
         let place = &mut self.keys[index];
+        let begin = Instant::now();
         let Answer { now, reply } = match self.store.peek(&place.key).await {
             Ok(answer) => answer,
             Err(error) => self.no_answer(index, &error),
         };
+        let took = begin.elapsed();
         self.now = now;
         self.note(index, format!("{} peek -> {reply:?}", now.as_micros()));
         let place = &mut self.keys[index];
-        let Ok(across) = place.model.observe(&reply, now) else {
+        let Ok(across) = place.model.observe(&reply, now, took) else {
             let expected = format!("to see {:?}", place.model.best_guess());
             self.differs(index, &expected)
         };

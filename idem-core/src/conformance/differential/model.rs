@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::record::{Op, Record, Reply, Slot, StoreTime, step};
 
 /// A server expires by whole milliseconds of a clock that it reads now and then: so long around a
-/// deadline, a record may be there or not.
+/// deadline, or for as long as the call took, if that is longer, a record may be there or not.
 const COARSE: Duration = Duration::from_millis(2);
 
 /// The store gave what no possible slot gives.
@@ -48,17 +48,23 @@ impl Model {
         &mut self,
         op: &Op,
         now: StoreTime,
+        took: Duration,
         reply: &Reply,
     ) -> Result<bool, Differs> {
-        self.narrow(now, |view| {
+        self.narrow(now, took, |view| {
             let (after, expected) = step(view.slot.clone(), op, now);
             (expected == *reply).then(|| view.restored(after))
         })
     }
 
     /// Takes what the store shows, if it is a possible view.
-    pub(super) fn observe(&mut self, seen: &Slot, now: StoreTime) -> Result<bool, Differs> {
-        self.narrow(now, |view| {
+    pub(super) fn observe(
+        &mut self,
+        seen: &Slot,
+        now: StoreTime,
+        took: Duration,
+    ) -> Result<bool, Differs> {
+        self.narrow(now, took, |view| {
             let shown = view.restored(view.slot.clone().visible(now));
             (shown == *seen).then(|| view.restored(view.slot.clone()))
         })
@@ -68,12 +74,14 @@ impl Model {
     fn narrow(
         &mut self,
         now: StoreTime,
+        took: Duration,
         agree: impl Fn(&View) -> Option<Slot>,
     ) -> Result<bool, Differs> {
+        let coarse = COARSE.max(took);
         let possible: Vec<Slot> = self
             .possible
             .drain(..)
-            .map(|slot| slot.live(now.before(COARSE)))
+            .map(|slot| slot.live(now.before(coarse)))
             .collect();
         let mut left: Vec<Slot> = Vec::new();
         let mut keep = |view: View| {
@@ -88,7 +96,10 @@ impl Model {
         for slot in &possible {
             is_exact = keep(View::exact(slot));
         }
-        for view in possible.iter().filter_map(|slot| View::across(slot, now)) {
+        for view in possible
+            .iter()
+            .filter_map(|slot| View::across(slot, now, coarse))
+        {
             keep(view);
         }
         if left.is_empty() {
@@ -118,12 +129,12 @@ impl View {
     }
 
     /// The record on the other side of its deadline, if that is near.
-    fn across(slot: &Slot, now: StoreTime) -> Option<Self> {
+    fn across(slot: &Slot, now: StoreTime, coarse: Duration) -> Option<Self> {
         let Slot::Record(record) = slot else {
             return None;
         };
         let deadline = record.expires_at;
-        let is_near = deadline.since(now).max(now.since(deadline)) <= COARSE;
+        let is_near = deadline.since(now).max(now.since(deadline)) <= coarse;
         is_near.then(|| {
             if deadline.has_passed(now) {
                 Self {
@@ -189,32 +200,41 @@ mod tests {
 
     #[test]
     fn a_record_may_be_gone_shortly_before_its_deadline() {
-        let seen = model().observe(&Slot::Absent, DEADLINE.before(MILLISECOND));
+        let seen = model().observe(&Slot::Absent, DEADLINE.before(MILLISECOND), Duration::ZERO);
         assert!(matches!(seen, Ok(true)), "{seen:?}");
     }
 
     #[test]
     fn a_record_may_be_there_shortly_after_its_deadline_with_that_deadline() {
         let mut model = model();
-        let seen = model.observe(&token(), DEADLINE.after(MILLISECOND));
+        let seen = model.observe(&token(), DEADLINE.after(MILLISECOND), Duration::ZERO);
         assert!(matches!(seen, Ok(true)), "{seen:?}");
         assert_eq!(*model.best_guess(), token());
     }
 
     #[test]
     fn what_the_specification_says_is_not_counted() {
-        let before = model().observe(&token(), DEADLINE.before(MILLISECOND));
+        let before = model().observe(&token(), DEADLINE.before(MILLISECOND), Duration::ZERO);
         assert!(matches!(before, Ok(false)), "{before:?}");
-        let after = model().observe(&Slot::Absent, DEADLINE.after(MILLISECOND));
+        let after = model().observe(&Slot::Absent, DEADLINE.after(MILLISECOND), Duration::ZERO);
         assert!(matches!(after, Ok(false)), "{after:?}");
     }
 
     #[test]
     fn far_from_the_deadline_nothing_else_is_taken() {
         let far = MILLISECOND * 3;
-        let gone = model().observe(&Slot::Absent, DEADLINE.before(far));
+        let gone = model().observe(&Slot::Absent, DEADLINE.before(far), Duration::ZERO);
         assert!(gone.is_err());
-        let still_there = model().observe(&token(), DEADLINE.after(far));
+        let still_there = model().observe(&token(), DEADLINE.after(far), Duration::ZERO);
         assert!(still_there.is_err());
+    }
+
+    #[test]
+    fn nothing_is_nearer_to_the_deadline_than_the_call_took() {
+        let far = MILLISECOND * 3;
+        let slow = model().observe(&token(), DEADLINE.after(far), far);
+        assert!(matches!(slow, Ok(true)), "{slow:?}");
+        let slow = model().observe(&token(), DEADLINE.after(far + MILLISECOND), far);
+        assert!(slow.is_err());
     }
 }
