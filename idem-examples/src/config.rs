@@ -3,7 +3,7 @@
 //! | variable | default | meaning |
 //! |---|---|---|
 //! | `LISTEN` | `127.0.0.1:8080`, or a free port if that is taken | address to serve on |
-//! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file, always of the provider's ledger |
+//! | `ORDERS_FILE` | a new file in the temporary folder | the `SQLite` file, always of the provider's ledger: all servers the same |
 //! | `DATABASE_URL` | none: orders in the `SQLite` file too | where the orders are: `postgres://…`, `mysql://…` |
 //! | `AMQP_URL` | none: no messages | the `RabbitMQ` broker whose messages ship orders |
 //! | `SECRET` | random | signs sessions and the simulated provider's notifications; the same for all servers |

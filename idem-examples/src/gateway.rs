@@ -13,6 +13,13 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqlitePool;
 use tokio::time::{sleep, timeout};
 
+/// A new ledger begins anywhere: its numbers must not meet the records of an older one's.
+macro_rules! next_charge_no {
+    () => {
+        "1 + coalesce((SELECT max(charge_no) FROM charges), abs(random() % 1000000000))"
+    };
+}
+
 /// How long we wait for the provider's answer.
 pub const LIMIT: Duration = Duration::from_secs(3);
 
@@ -134,11 +141,13 @@ impl Gateway {
 
     /// Writes the charge, unless a void came first: one statement, so that nothing comes between.
     async fn book(&self, request: &ChargeRequest) -> Result<Option<Charge>, sqlx::Error> {
-        let charge_no: Option<i64> = sqlx::query_scalar(
-            "INSERT INTO charges (order_no, amount_cents)
-             SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM voids WHERE order_no = ?1 AND fence > ?3)
-             RETURNING charge_no",
-        )
+        let charge_no: Option<i64> = sqlx::query_scalar(concat!(
+            "INSERT INTO charges (charge_no, order_no, amount_cents) SELECT ",
+            next_charge_no!(),
+            ", ?1, ?2 \
+                 WHERE NOT EXISTS (SELECT 1 FROM voids WHERE order_no = ?1 AND fence > ?3) \
+                 RETURNING charge_no",
+        ))
         .bind(&request.order_no)
         .bind(request.amount_cents)
         .bind(signed(request.fence))
@@ -198,9 +207,11 @@ impl Gateway {
         order_no: &str,
         amount_cents: i64,
     ) -> Result<Charge, sqlx::Error> {
-        let charge_no = sqlx::query_scalar(
-            "INSERT INTO charges (order_no, amount_cents) VALUES (?, ?) RETURNING charge_no",
-        )
+        let charge_no = sqlx::query_scalar(concat!(
+            "INSERT INTO charges (charge_no, order_no, amount_cents) VALUES (",
+            next_charge_no!(),
+            ", ?, ?) RETURNING charge_no",
+        ))
         .bind(order_no)
         .bind(amount_cents)
         .fetch_one(&self.ledger)

@@ -38,6 +38,16 @@ fn every_scene_works_in_mariadb() -> Result<()> {
     every_scene(&Place::on(server.url())?.start("service")?)
 }
 
+/// Its numbers are not those of charges that this database was told of before.
+#[test]
+fn a_new_ledger_of_the_provider_meets_no_old_notification() -> Result<()> {
+    let server = PostgresServer::start()?;
+    for _ in 0..2 {
+        callbacks::notes_each_event_once(&Place::on(server.url())?.start("service")?)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn servers_that_start_at_once_make_the_tables_once() -> Result<()> {
     let (postgres, mariadb) = (PostgresServer::start()?, MariaDbServer::start()?);
