@@ -6,7 +6,7 @@ use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{MySqlStore, Store};
 use idem_tests::attempt::{TERMS, codes, finish, key};
-use idem_tests::database::{Aside, Database, OnMariaDb, mariadb, rows, scenes};
+use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
 use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::MySqlPool;

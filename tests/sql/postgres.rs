@@ -7,7 +7,7 @@ use std::time::Duration;
 use idem_core::conformance::Harness;
 use idem_core::store::PostgresStore;
 use idem_tests::attempt::codes;
-use idem_tests::database::{Aside, Database, OnPostgres, rows, scenes};
+use idem_tests::database::{Aside, Database, OnPostgres, locked, rows, scenes};
 use idem_tests::long::operations;
 use sqlx::PgPool;
 
@@ -68,7 +68,7 @@ async fn a_locked_row_is_no_leave_to_run_for_a_session_in_a_hurry() {
     database.fresh_store().await;
     let hurried = database.options().options([("statement_timeout", "200ms")]);
     let store = PostgresStore::new(PgPool::connect_with(hurried).await.unwrap());
-    rows::is_no_leave_to_run(&database, store).await;
+    locked::is_no_leave_to_run(&database, store).await;
 }
 
 #[tokio::test]

@@ -3,15 +3,19 @@
 /// The scenes, as tests over databases of this type.
 macro_rules! stands {
     ($database:ty) => {
-        $crate::stands::stands! { $database:
+        $crate::stands::stands! { $database, locked:
+            a_crowd_at_a_locked_row_has_no_leave_to_run
+            a_lock_that_hides_a_free_key_is_somebodys_attempt
+            a_locked_row_is_no_leave_to_run
+            a_locked_row_is_told_as_it_is_committed
+        }
+
+        $crate::stands::stands! { $database, rows:
             a_check_names_tables_that_are_not_there
             a_dropped_call_leaves_no_transaction
             a_foreign_table_and_a_later_format_are_refused_and_left_alone
-            a_crowd_at_a_locked_row_has_no_leave_to_run
             a_lease_counts_from_its_grant
             a_limit_may_be_longer_than_a_database_counts
-            a_locked_row_is_an_error_within_the_limit
-            a_locked_row_is_no_leave_to_run
             a_purge_takes_the_oldest_and_what_is_not_locked
             a_row_inserted_meanwhile_is_seen
             a_row_is_told_from_others_by_its_key
@@ -52,11 +56,11 @@ macro_rules! stands {
             });
         }
     };
-    ($database:ty: $($scene:ident)*) => {
+    ($database:ty, $of:ident: $($scene:ident)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $scene() {
-                rows::$scene(&<$database>::empty().await).await;
+                $of::$scene(&<$database>::empty().await).await;
             }
         )*
     };

@@ -1,6 +1,6 @@
 //! Attempts in lease mode that settle their record together with their effects.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use idem_core::{Attempt, Error, Idempotency, Key, Outcome, Policy, observe};
 use idem_tests::body::Held;
@@ -53,6 +53,73 @@ pub(crate) async fn a_body_that_is_dropped_after_its_commit_has_succeeded<D: Bas
         .await;
     assert_eq!(again.unwrap(), 1);
     assert_eq!(place.effects().await, [1]);
+}
+
+/// As somebody's attempt, which can be waited for.
+pub(crate) async fn a_duplicate_is_told_of_it_before_the_commit<D: Base>() {
+    let place = D::place().await;
+    let held = Held::new();
+    let run = place
+        .leases
+        .run(key(), Policy::new(), async || stays(&place, &held).await);
+    let duplicates = async {
+        held.entered().await;
+        let body = async || anyhow::Ok(9_u32);
+        let told = place.leases.run(key(), Policy::new(), body).await;
+        let told = told.unwrap_err().downcast::<Error>().unwrap();
+        assert!(matches!(told, Error::InProgress { .. }), "{told}");
+        let patient = Policy::new().wait(Duration::from_mins(1));
+        let waits = place.leases.run(key(), patient.wait_in_progress(), body);
+        let (waited, ()) = tokio::join!(waits, async { held.release() });
+        waited.unwrap()
+    };
+    let (first, waited) = tokio::join!(run, duplicates);
+    assert_eq!((first.unwrap(), waited), (1, 1));
+    assert_eq!(place.effects().await, [1]);
+}
+
+/// A body that has settled its attempt, and takes its time to commit.
+async fn stays<D: Base>(place: &Place<D>, held: &Held) -> anyhow::Result<u32> {
+    let mut tx = place.begin().await;
+    D::add(&mut tx, 1).await?;
+    let attempt = Attempt::current().expect("this body is guarded");
+    attempt.settle_in(&mut tx, &1).await?;
+    held.stay().await;
+    tx.commit().await?;
+    Ok(1)
+}
+
+// CASES N28
+pub(crate) async fn a_foreign_token_is_an_unknown_one_before_the_commit_too<D: Base>() {
+    let place = D::place().await;
+    let tokens = place.leases.tokens("order:submit");
+    let token = tokens.issue("alice", Duration::from_mins(1)).await.unwrap();
+    let held = Held::new();
+    let run = tokens.run(&token, "alice", Policy::new(), async || {
+        stays(&place, &held).await
+    });
+    let strangers = async {
+        held.entered().await;
+        let rejected = async |token: &str| {
+            let body = async || anyhow::Ok(9_u32);
+            let begin = Instant::now();
+            let told = tokens.run(token, "mallory", Policy::new(), body).await;
+            let told = told.unwrap_err().downcast::<Error>().unwrap();
+            (told.to_string(), begin.elapsed())
+        };
+        let (unknown, _) = rejected("00112233445566778899aabbccddeeff").await;
+        let mut quickest = Duration::MAX;
+        for _ in 0..5 {
+            let (foreign, took) = rejected(token.as_str()).await;
+            assert_eq!(foreign, unknown);
+            quickest = quickest.min(took);
+        }
+        // Who meets the lock has to wait for it for longer.
+        assert!(quickest < Duration::from_millis(400), "{quickest:?}");
+        held.release();
+    };
+    let (done, ()) = tokio::join!(run, strangers);
+    assert_eq!(done.unwrap(), 1);
 }
 
 pub(crate) async fn after_a_rollback_the_error_says_how_the_record_ends<D: Base>() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use idem_tests::database::{Database, OnMariaDb, OnPostgres, mariadb, rows, scenes};
+use idem_tests::database::{Database, OnMariaDb, OnPostgres, locked, mariadb, rows, scenes};
 use tokio::runtime::Runtime;
 
 use super::Trial;
@@ -66,7 +66,7 @@ fn by_scenes<D: Mutable>(database: &Arc<D>, attack: &Attack) -> Option<Killer> {
         rows::a_row_is_told_from_others_by_its_key(database);
         rows::a_row_tells_when_it_was_made_and_changed(database);
         rows::a_purge_takes_the_oldest_and_what_is_not_locked(database);
-        rows::a_locked_row_is_an_error_within_the_limit(database);
+        locked::a_locked_row_is_told_as_it_is_committed(database);
         rows::a_lease_counts_from_its_grant(database);
         rows::a_row_inserted_meanwhile_is_seen(database);
         scenes::keys_that_collations_confuse_are_apart(&store().await);

@@ -5,6 +5,7 @@
     reason = "for tests only, where what does not work panics"
 )]
 
+pub mod locked;
 pub mod mariadb;
 mod postgres;
 pub mod rows;

@@ -1,26 +1,15 @@
 //! What rows and their locks have to stand, with somebody else at the same table.
 #![expect(missing_docs, reason = "the names are sentences")]
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Slot, Subject, Terms};
+use idem_core::StoreErrorKind;
+use idem_core::record::{ClaimReply, Outcome, Settle, SettleReply, Subject, Terms};
 use idem_core::store::{Store, StoreKey};
-use idem_core::{Error, Idempotency, Key, Outcome as Observed, Policy, StoreErrorKind, observe};
-use tokio::task::JoinSet;
 
+use super::locked::hold;
 use super::{Aside, Database};
 use crate::attempt::{TERMS, claim, codes, finish, grant, key, owner};
-
-/// Locks one row, as a transaction of somebody else.
-async fn hold<D: Database>(database: &D, kind: &str) -> D::Aside {
-    let mut other = database.aside().await;
-    other.run(D::BEGIN).await;
-    let row = format!("business_type = 'shop:{kind}' AND business_key = 'held'");
-    let lock = format!("SELECT 1 FROM idempotent_record WHERE {row} FOR UPDATE");
-    other.run(&lock).await;
-    other
-}
 
 /// Whether or not the tables were there.
 pub async fn migrations_at_once_are_one<D: Database>(database: &D) {
@@ -110,97 +99,6 @@ pub async fn a_purge_takes_the_oldest_and_what_is_not_locked<D: Database>(databa
     other.run("ROLLBACK").await;
     assert_eq!((left("held").await, left("young").await), (1, 0));
     assert_eq!(left("live").await, 1);
-}
-
-pub async fn a_locked_row_is_an_error_within_the_limit<D: Database>(database: &D) {
-    let store = database.fresh_store().await;
-    let key = key("locked", "held");
-    let limit = Duration::from_secs(3);
-    let store = D::limited(&store, limit);
-    finish(&store, &key, 1, TERMS).await;
-    let mut other = hold(database, "locked").await;
-    let now = store.now().await.unwrap();
-    let begin = Instant::now();
-    let locked = store.claim(&key, &claim(2, now, TERMS)).await.unwrap_err();
-    assert!(begin.elapsed() < 2 * limit);
-    assert_eq!(locked.kind(), StoreErrorKind::Conflict, "{locked}");
-    assert!(locked.is_before_sending());
-    let told = Instant::now();
-    let mut aside = database.aside().await;
-    while aside.count(D::WAITING).await > 0 {
-        assert!(told.elapsed() < limit, "the server goes on waiting");
-        tokio::time::sleep(D::BETWEEN_LOOKS).await;
-    }
-    let seen = store.peek(&key).await.unwrap().reply;
-    assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
-    other.run("ROLLBACK").await;
-    let after = store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
-    assert!(matches!(after.reply, ClaimReply::Completed { .. }));
-}
-
-/// Through an engine, with the limits that nobody has changed: a database that says only that
-/// somebody has the record has said enough.
-pub async fn a_locked_row_is_no_leave_to_run<D: Database>(database: &D) {
-    let store = database.fresh_store().await;
-    is_no_leave_to_run(database, D::limited(&store, Duration::from_secs(2))).await;
-}
-
-/// The same, of a store whose limit nobody has changed.
-pub async fn is_no_leave_to_run<D: Database>(database: &D, store: D::Store) {
-    let idem = Idempotency::builder(store)
-        .namespace("shop")
-        .build()
-        .unwrap();
-    let paid = || Key::new("locked", "held").unwrap();
-    let policy = Policy::new().run_on_store_error();
-    let bodies = AtomicU32::new(0);
-    let call = || {
-        idem.run(paid(), policy, async || {
-            Ok::<_, Error>(bodies.fetch_add(1, Ordering::SeqCst))
-        })
-    };
-    assert_eq!(call().await.unwrap(), 0);
-    let mut other = hold(database, "locked").await;
-    match call().await {
-        Err(Error::Store { source, .. }) => {
-            assert_eq!(source.kind(), StoreErrorKind::Conflict, "{source}");
-        }
-        other => panic!("{other:?}"),
-    }
-    other.run("ROLLBACK").await;
-    assert_eq!(call().await.unwrap(), 0);
-    assert_eq!(bodies.load(Ordering::SeqCst), 1);
-}
-
-/// Of many at once, most do not even have a connection, since those who wait for the record have all.
-pub async fn a_crowd_at_a_locked_row_has_no_leave_to_run<D: Database>(database: &D) {
-    const CALLS: u32 = 24;
-    let store = database.fresh_store().await;
-    let store = D::limited(&store, Duration::from_secs(2));
-    let engine = || {
-        Idempotency::builder(store.clone())
-            .namespace("shop")
-            .build()
-            .unwrap()
-    };
-    let call = |idem: Idempotency| async move {
-        let paid = Key::new("locked", "held").unwrap();
-        let body = async || Ok::<_, Error>(());
-        observe(idem.run(paid, Policy::new().run_on_store_error(), body)).await
-    };
-    assert_eq!(call(engine()).await.1, Observed::Executed);
-    let mut other = hold(database, "locked").await;
-    // One that knows no time of the store, and asks first.
-    let idem = engine();
-    let mut crowd = JoinSet::new();
-    for _ in 0..CALLS {
-        crowd.spawn(call(idem.clone()));
-    }
-    for (result, outcome) in crowd.join_all().await {
-        assert_eq!(outcome, Observed::Refused, "{result:?}");
-    }
-    other.run("ROLLBACK").await;
-    assert_eq!(call(idem).await.1, Observed::Replayed);
 }
 
 // CASES N17, N34
@@ -348,20 +246,24 @@ async fn claim_of<S: Store>(store: &S, key: &StoreKey, number: u64, terms: Terms
     grant(answer.reply).since.as_micros()
 }
 
-async fn settled<S: Store>(store: &S, key: &StoreKey, number: u64) {
-    let settle = Settle {
+pub(super) async fn success<S: Store>(store: &S, number: u64) -> Settle {
+    Settle {
         owner: owner(number),
         terms: TERMS,
         outcome: Outcome::Success(None),
         not_after: store.now().await.unwrap().after(TERMS.limit),
         echo: None,
-    };
+    }
+}
+
+pub(super) async fn settled<S: Store>(store: &S, key: &StoreKey, number: u64) {
+    let settle = success(store, number).await;
     let answer = store.settle(key, &settle).await.unwrap();
     assert_eq!(answer.reply, SettleReply::Settled);
 }
 
 /// Waits until the store's clock is past a moment.
-async fn passed<S: Store>(store: &S, micros: u64) {
+pub(super) async fn passed<S: Store>(store: &S, micros: u64) {
     while store.now().await.unwrap().as_micros() <= micros {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

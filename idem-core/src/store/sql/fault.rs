@@ -89,6 +89,11 @@ impl Fault {
         self
     }
 
+    /// Whether somebody has what the call needs.
+    pub(super) fn is_locked(&self) -> bool {
+        self.class == Class::Locked
+    }
+
     /// Whether the same call may do better in a moment.
     pub(super) fn is_passing(&self) -> bool {
         self.class == Class::Conflict

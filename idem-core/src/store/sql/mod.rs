@@ -46,12 +46,16 @@
 //! SQLite the machine's.
 //!
 //! # A row that somebody keeps locked
-//! A call waits less than half its limit for the key. Then, or when deadlocks and serialisation failures
-//! went on for all of the limit, it fails with a [`StoreError`] of kind
-//! [`Conflict`](crate::StoreErrorKind::Conflict): here, where nothing can be read behind the lock, there is
-//! no attempt whose age and lease an answer could name.
+//! A call waits less than half its limit for the key. Then a claim is answered by what is committed
+//! there, as far as that is a refusal or a replay; where it would be granted, it is
+//! [`InProgress`](crate::Error::InProgress) of unknown age, with a second to wait. Everything else, also
+//! a claim in an SQLite file, which is locked for all keys at once, fails with a [`StoreError`] of kind
+//! [`Conflict`](crate::StoreErrorKind::Conflict), as when deadlocks and serialisation failures went on for
+//! all of the limit. A one-time token is looked up before any lock is asked for, so that a wrong one is
+//! refused as fast as always.
 
 mod carried;
+mod claim;
 mod dialect;
 mod fault;
 mod held;
@@ -159,8 +163,7 @@ macro_rules! sql_store {
 
         impl Store for $name {
             async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
-                let verb = |slot, now| record::claim(slot, op, now);
-                self.records.write(key, verb).await
+                self.records.claim(key, op).await
             }
 
             async fn renew(&self, key: &StoreKey, op: &Renew) -> Answered<RenewReply> {

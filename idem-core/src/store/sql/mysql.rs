@@ -75,8 +75,11 @@ impl Dialect for MySql {
         held.end(ROLLBACK).await
     }
 
+    /// Claims are refused by what is read here, so it has to be committed, whatever the session's
+    /// isolation is.
     async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        found(connection, format!("{}; COMMIT", find(at))).await
+        let isolation = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        found(connection, format!("{isolation}; {}; COMMIT", find(at))).await
     }
 
     async fn page(connection: &mut MySqlConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {

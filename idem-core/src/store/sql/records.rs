@@ -90,7 +90,7 @@ impl<D: Dialect> Records<D> {
     }
 
     /// `None` if the row was changed by somebody who did not wait for its lock.
-    async fn write_once<R>(
+    pub(super) async fn write_once<R>(
         &self,
         at: &Arc<Address>,
         verb: impl Fn(Slot, StoreTime) -> (Slot, R),
@@ -152,16 +152,20 @@ impl<D: Dialect> Records<D> {
         }
     }
 
-    pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
-        let at = Arc::new(Address::of(key));
-        let peek = |mut held: Held<D>| {
-            let at = Arc::clone(&at);
+    /// What is committed at `at`, whoever has it locked.
+    pub(super) async fn committed(&self, at: &Arc<Address>) -> Result<Found, StoreError> {
+        let read = |mut held: Held<D>| {
+            let at = Arc::clone(at);
             async move {
                 let found = D::read(held.connection()?, &at).await;
                 held.after(found)
             }
         };
-        let found = self.reading(self.limit, peek).await?;
+        self.reading(self.limit, read).await
+    }
+
+    pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
+        let found = self.committed(&Arc::new(Address::of(key))).await?;
         Ok(Answer {
             now: found.now,
             reply: found.slot().visible(found.now),
@@ -302,7 +306,7 @@ impl<D: Dialect> Records<D> {
 
     /// Repeats `call` while it is only in somebody's way (or answers `None`, for the same
     /// reason), until the limit.
-    async fn within_limit<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>
+    pub(super) async fn within_limit<T, F>(&self, call: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<Option<T>, Fault>>,
     {
