@@ -205,7 +205,8 @@ impl Attempt {
         self.hear_renewal(&asked, true);
         let context = self.context();
         match asked.reply {
-            RenewReply::Renewed { .. } if !self.is_lost() => Ok(()),
+            // The answer may have waited here for as long as the lease, in a process that was stopped.
+            RenewReply::Renewed { .. } if !self.came_too_late() => Ok(()),
             RenewReply::Renewed { .. } | RenewReply::Lost => Err(Error::LeaseLost { context }),
             RenewReply::Damaged => Err(Error::Damaged { context }),
             RenewReply::Late => Err(late().into()),

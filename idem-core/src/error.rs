@@ -108,9 +108,9 @@ pub enum Error {
         /// Which call lost it.
         context: Context,
     },
-    /// The request was done before, but its result was not kept or can not be read any more. The
+    /// The request has an end already, but its result was not kept or can not be read any more. The
     /// body is never run again for that.
-    #[error("{context} was already done, but its result is not available: {reason}")]
+    #[error("{context} was already processed, but its result is not available: {reason}")]
     ResultUnavailable {
         /// Which call was refused.
         context: Context,
@@ -233,9 +233,11 @@ impl Error {
             ),
             Self::Refused { .. } => ("refused", 409, "This request was cancelled."),
             Self::LeaseLost { .. } => ("lease_lost", 503, "Please try again."),
-            Self::ResultUnavailable { .. } => {
-                ("result_unavailable", 409, "This request was already done.")
-            }
+            Self::ResultUnavailable { .. } => (
+                "result_unavailable",
+                409,
+                "This request was already processed.",
+            ),
             Self::PrefixConflict { .. } => {
                 ("prefix_conflict", 500, "The service is misconfigured.")
             }

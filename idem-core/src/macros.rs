@@ -184,7 +184,8 @@
 ///
 /// # The function
 /// An `async fn`, free or a method with any receiver, also inside `#[async_trait]` (write this
-/// attribute on the method), with generics, lifetimes and patterns. It returns a `Result<T, E>`,
+/// attribute on the method), with generics, lifetimes and patterns; type arguments are no part of the
+/// key. It returns a `Result<T, E>`,
 /// also behind an alias, with `E: From<idem_core::Error>`. `T` is `Serialize` and
 /// `DeserializeOwned`, unless `on_duplicate = "reject"` or `forget = true`.
 ///

@@ -4,7 +4,15 @@ use std::cell::Cell;
 use std::future::Future;
 
 tokio::task_local! {
-    static OBSERVED: Cell<Outcome>;
+    static OBSERVED: Cell<Report>;
+}
+
+/// What a guarded call says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Report {
+    outcome: Outcome,
+    /// Whether what was given is a stored error.
+    is_stored_error: bool,
 }
 
 /// How a guarded call came to its result.
@@ -26,7 +34,8 @@ pub enum Outcome {
 }
 
 /// Awaits `call` and says how the guarded call in it came to its result: the outermost one if
-/// there are several, [`Outcome::Unguarded`] if there is none.
+/// there are several, [`Outcome::Unguarded`] if there is none. One that `call` makes in a task of its
+/// own is not seen: observe it there.
 ///
 /// # Examples
 /// ```
@@ -45,14 +54,55 @@ pub enum Outcome {
 /// ```
 // Not an `async fn`, which would hold `call` once more.
 pub fn observe<F: Future>(call: F) -> impl Future<Output = (F::Output, Outcome)> {
-    OBSERVED.scope(Cell::new(Outcome::Unguarded), async move {
+    told(call, |report| report.outcome)
+}
+
+/// The same, for who asks what an error of `call` is: stored only if the guarded call gave it as that.
+/// What fails after the call of a stored success has failed now.
+pub(crate) fn observe_error<F: Future>(call: F) -> impl Future<Output = (F::Output, Outcome)> {
+    told(call, |report| match report.outcome {
+        Outcome::Replayed | Outcome::Waited if !report.is_stored_error => Outcome::Executed,
+        outcome => outcome,
+    })
+}
+
+/// The same, with all that is said.
+pub(crate) fn watch<F: Future>(call: F) -> impl Future<Output = (F::Output, Report)> {
+    told(call, |report| report)
+}
+
+fn told<F: Future, R>(
+    call: F,
+    what: impl FnOnce(Report) -> R,
+) -> impl Future<Output = (F::Output, R)> {
+    let unguarded = Report {
+        outcome: Outcome::Unguarded,
+        is_stored_error: false,
+    };
+    OBSERVED.scope(Cell::new(unguarded), async move {
         let output = call.await;
-        (output, OBSERVED.with(Cell::get))
+        (output, what(OBSERVED.with(Cell::get)))
     })
 }
 
 /// Reports to whoever observes. A call inside a body reports before the call around it, and is
 /// overwritten by that.
 pub(crate) fn report(outcome: Outcome) {
-    let _ = OBSERVED.try_with(|observed| observed.set(outcome));
+    say(Report {
+        outcome,
+        is_stored_error: false,
+    });
+}
+
+/// The same, of a stored error.
+pub(crate) fn report_stored_error(outcome: Outcome) {
+    say(Report {
+        outcome,
+        is_stored_error: true,
+    });
+}
+
+/// Hands on what was [watched](watch).
+pub(crate) fn say(report: Report) {
+    let _ = OBSERVED.try_with(|observed| observed.set(report));
 }

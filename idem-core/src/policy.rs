@@ -228,6 +228,11 @@ impl Policy {
         self.recover
     }
 
+    /// Whether it says what only a function can say of itself.
+    pub(crate) const fn belongs_to_a_function(&self) -> bool {
+        self.forget || self.own_checkpoint || self.recover
+    }
+
     /// The same, with a guard whatever the engine's defaults are; `None` if it asks for none.
     pub(crate) fn always_guarded(self) -> Option<Self> {
         let asks_for_none = self.on_store_error == Some(OnStoreError::Run)

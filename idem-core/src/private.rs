@@ -10,13 +10,14 @@ use std::future::Future;
 use std::pin::Pin;
 
 use serde::Serialize;
+use tracing::Instrument;
 
 use crate::engine::Target;
 use crate::engine::run::{self, Admitted as Admission};
 use crate::error::{Error, StoreError, StoreErrorKind};
 use crate::fingerprint::Fingerprint;
 use crate::key::Key;
-use crate::observe::{self, observe};
+use crate::observe;
 use crate::token::{self, AsToken};
 
 pub use crate::engine::{Idempotency, Recovered, Site};
@@ -173,9 +174,9 @@ impl<T, E> Run<T, E> {
     {
         let results = self.results;
         let run = self.admitted.execute(results, body);
-        match tokio::spawn(Idempotency::keep_scope(observe(run))).await {
-            Ok((result, outcome)) => {
-                observe::report(outcome);
+        match tokio::spawn(Idempotency::keep_scope(observe::watch(run)).in_current_span()).await {
+            Ok((result, report)) => {
+                observe::say(report);
                 result
             }
             Err(error) => match error.try_into_panic() {

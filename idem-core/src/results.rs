@@ -159,7 +159,6 @@ impl<T, E> Results<T, E> {
     }
 
     /// Whether an error may have to be stored.
-    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) fn keeps_errors(&self) -> bool {
         self.errors.is_some()
     }

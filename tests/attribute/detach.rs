@@ -5,6 +5,7 @@ use std::time::Duration;
 use idem_core::record::Status;
 use idem_core::{Attempt, Error, Idempotency, Key, Outcome, idempotent, observe};
 use idem_tests::body::dropped_after;
+use tracing::{Instrument, Metadata, Span};
 
 use crate::shop::{Request, with_engine};
 
@@ -133,4 +134,25 @@ fn a_runtime_that_ends_takes_the_body_with_it_and_the_record_says_so() {
     runtime.block_on(idem.drain(Duration::MAX));
     let record = runtime.block_on(idem.peek(&key())).unwrap().unwrap();
     assert!(record.running.unwrap().is_abandoned);
+}
+
+#[idempotent(prefix = "detached:span", key = "order_no", detach = true)]
+async fn names_its_span(order_no: String) -> Result<Option<String>, Error> {
+    let span = Span::current().metadata().map(Metadata::name);
+    Ok(span.map(|span| format!("{span} {order_no}")))
+}
+
+/// A request's lines have its id, also those of the body.
+#[tokio::test]
+async fn the_body_runs_in_its_callers_span() {
+    with_engine(async |_| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(std::io::sink)
+            .finish();
+        let _subscriber = tracing::subscriber::set_default(subscriber);
+        let call = names_its_span("A".to_owned());
+        let named = call.instrument(tracing::error_span!("request")).await;
+        assert_eq!(named.unwrap().as_deref(), Some("request A"));
+    })
+    .await;
 }

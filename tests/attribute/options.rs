@@ -230,6 +230,20 @@ async fn says_its_own(request: &Request) -> Result<u32, Error> {
     Ok(request.body().await)
 }
 
+#[test]
+fn what_belongs_to_a_function_is_no_default_of_an_engine() {
+    for defaults in [
+        Policy::new().forget(),
+        Policy::new().own_checkpoint(),
+        Policy::new().with_recover(),
+    ] {
+        let built = Idempotency::builder(MemoryStore::new())
+            .defaults(defaults)
+            .build();
+        assert_eq!(built.unwrap_err().code(), "invalid_policy", "{defaults:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_a_function_does_not_say_its_engine_says() {
     let defaults = Policy::new()

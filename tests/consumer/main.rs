@@ -11,3 +11,4 @@ mod poison;
 mod restart;
 mod rig;
 mod spoilt;
+mod stored;

@@ -1,7 +1,8 @@
 //! What an observer hears of a call, and what a body hears of its attempt.
 
-use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
+use idem_core::{Attempt, Error, Key, OnError, Outcome, Policy, Results, observe};
 use idem_tests::faulty::{Fault, Verb};
+use serde::{Deserialize, Serialize};
 
 use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key};
 
@@ -34,6 +35,58 @@ async fn a_body_that_fails_was_executed_all_the_same() {
     let (failed, outcome) = observe(rig.run(Policy::new(), async || Err(failure()))).await;
     assert!(is_failure(&failed));
     assert_eq!(outcome, Outcome::Executed);
+}
+
+/// Somebody who only looks whether it is done must not take it for that.
+#[tokio::test]
+async fn a_stored_error_that_can_not_be_read_was_given_all_the_same() {
+    let rig = Rig::new();
+    let fails = async || Err::<u32, _>(Old::Declined(51));
+    let stored = Results::stored().on_error(OnError::Replay).replay_errors();
+    let call = rig.idem.run_with(key(), Policy::new(), stored, None, fails);
+    match call.await {
+        Err(Old::Declined(51)) => {}
+        Err(Old::Guard(error)) => panic!("{error}"),
+        other => panic!("{other:?}"),
+    }
+    let reads = Results::<u32, New>::stored().replay_errors();
+    let never = async || -> Result<u32, New> { panic!("a second run") };
+    let call = rig.idem.run_with(key(), Policy::new(), reads, None, never);
+    let (told, outcome) = observe(call).await;
+    let Err(New::Guard(Error::ResultUnavailable { reason, .. })) = told else {
+        panic!("{told:?}");
+    };
+    assert!(reason.contains("failed"), "{reason}");
+    assert_eq!(outcome, Outcome::Replayed);
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Old {
+    Declined(u32),
+    #[serde(skip)]
+    Guard(Error),
+}
+
+/// What it became in a later version.
+#[derive(Debug, Serialize, Deserialize)]
+enum New {
+    Refused {
+        code: u32,
+    },
+    #[serde(skip)]
+    Guard(Error),
+}
+
+impl From<Error> for Old {
+    fn from(error: Error) -> Self {
+        Self::Guard(error)
+    }
+}
+
+impl From<Error> for New {
+    fn from(error: Error) -> Self {
+        Self::Guard(error)
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,11 @@
 //! A Cancel that comes before its Try.
 
+use std::time::Duration;
+
 use idem_core::record::Status;
 use idem_core::{Error, Idempotency, Key, Policy};
+
+use crate::rig::Rig;
 
 fn key() -> Key {
     Key::new("order:pay", "A-1").unwrap()
@@ -41,4 +45,18 @@ async fn a_running_request_can_not_be_refused() {
         })
         .await;
     assert!(refused.unwrap());
+}
+
+#[tokio::test]
+async fn a_request_is_refused_for_as_long_as_it_may_come() {
+    const LATE: Duration = Duration::from_hours(24 * 14);
+    let rig = Rig::new();
+    rig.idem.refuse(&key()).expire(LATE).await.unwrap();
+    rig.clock
+        .advance(LATE.saturating_sub(Duration::from_secs(1)));
+    assert!(matches!(pay(&rig.idem).await, Err(Error::Refused { .. })));
+    rig.clock.advance(Duration::from_secs(2));
+    assert_eq!(pay(&rig.idem).await.unwrap(), 7);
+    let for_no_time = rig.idem.refuse(&key()).expire(Duration::ZERO).await;
+    assert!(matches!(for_no_time, Err(Error::InvalidPolicy { .. })));
 }

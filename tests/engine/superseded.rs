@@ -3,7 +3,7 @@
 use idem_core::engine::Changes;
 use idem_core::record::{OperatorReply, Reply, Resolve, Status, Verdict};
 use idem_core::store::Store;
-use idem_core::{Error, Policy};
+use idem_core::{Done, Error, NotDone, Policy};
 use idem_tests::faulty::{Fault, Verb};
 
 use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key, store_key};
@@ -126,6 +126,31 @@ async fn an_operators_word_about_an_attempt_that_has_ended_meanwhile_is_refused(
     assert_eq!(Changes::from(answer.reply), Changes::Changed);
     let bodies = Bodies::default();
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
+    assert_eq!(bodies.count(), 0);
+}
+
+// N26, N40
+#[tokio::test]
+async fn an_operators_word_about_one_attempt_is_not_said_of_the_next() {
+    let rig = Rig::new();
+    let dies = async || {
+        let held = Held::new();
+        let attempt = rig.hold(Policy::new().lease(LEASE), &held).await;
+        attempt.abort();
+        rig.until_abandoned().await;
+        rig.record().await.unwrap()
+    };
+    let first = dies().await;
+    let not_done = || rig.idem.resolve(&key(), NotDone).as_read(&first);
+    assert_eq!(not_done().await.unwrap(), Changes::Done);
+    let second = dies().await;
+    assert_eq!(not_done().await.unwrap(), Changes::Changed);
+    let bodies = Bodies::default();
+    let unknown = rig.count(Policy::new(), &bodies).await.unwrap_err();
+    assert_eq!(unknown.code(), "outcome_unknown");
+    let done = rig.idem.resolve(&key(), Done(&7)).as_read(&second);
+    assert_eq!(done.await.unwrap(), Changes::Done);
+    assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 7);
     assert_eq!(bodies.count(), 0);
 }
 

@@ -38,7 +38,8 @@
 //! - While [paused](Action::Pause) the delivery is held, unacknowledged, and no other is begun.
 //! - What was parked is published to its queue again after somebody has
 //!   [resolved](crate::Idempotency::resolve) its key. Doing it too early does no harm: it is parked
-//!   again.
+//!   again. Unless it was parked by a function with `tx`, whose body had ended the transaction: there is
+//!   no record of that, and its body runs again. Take such a message out where the effect is there.
 //! - A connection that is lost does not stop the bodies that run. They finish; the broker delivers
 //!   again, and that is a duplicate.
 //!
@@ -127,7 +128,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::counts::Counters;
 use crate::error::Error;
-use crate::observe::{Outcome, observe};
+use crate::observe::{Outcome, observe_error};
 
 /// What becomes of the deliveries of one queue. Shared by all that work on them.
 pub struct Consumer<E> {
@@ -184,7 +185,7 @@ impl<E> Consumer<E> {
     /// Makes one call for one delivery, and says what to do with it.
     ///
     /// `id` is the message's own id, the same in every delivery of one event; `retries` is what the
-    /// message says about itself, 0 without the header. `call` makes **one** guarded call and gives
+    /// message says about itself, 0 without the header. `call` makes **one** guarded call, in its own task, and gives
     /// its error on.
     ///
     /// # Panics
@@ -209,7 +210,7 @@ impl<E> Consumer<E> {
         let Some(id) = id.and_then(|id| MessageId::new(id).ok()) else {
             return self.act(Answer::MissingId, retries);
         };
-        match unless_it_panics(observe(async { call(id).await })).await {
+        match unless_it_panics(observe_error(async { call(id).await })).await {
             Some((result, outcome)) => self.verdict(&result, outcome, retries),
             None => self.act(Answer::Panicked, retries),
         }

@@ -131,13 +131,12 @@ impl Rules {
     }
 
     fn failed(&self, meaning: Meaning<'_>, outcome: Outcome, retries: u32) -> Action {
-        let is_stored = matches!(outcome, Outcome::Replayed | Outcome::Waited);
         match meaning {
             Meaning::Refusal(error) => self.refused(error, outcome, retries),
             Meaning::Away => Action::Pause { by: self.pause },
             Meaning::Unreadable => dead(Reason::Unreadable),
             // Acknowledging it could lose the dead letter of the first: it may have died between.
-            Meaning::Dead | Meaning::Retry if is_stored => dead(Reason::StoredError),
+            Meaning::Dead | Meaning::Retry if is_stored(outcome) => dead(Reason::StoredError),
             Meaning::Dead => dead(Reason::Rejected),
             Meaning::Retry => self.retry(retries),
         }
@@ -145,6 +144,8 @@ impl Rules {
 
     fn refused(&self, error: &Error, outcome: Outcome, retries: u32) -> Action {
         match error {
+            // It has failed, whatever else can be read of it.
+            Error::ResultUnavailable { .. } if is_stored(outcome) => dead(Reason::StoredError),
             // Something inside the body was done before, but the body itself has failed.
             Error::Duplicate { .. } | Error::ResultUnavailable { .. }
                 if outcome != Outcome::Refused =>
@@ -198,6 +199,11 @@ impl Rules {
             retries: retries + 1,
         }
     }
+}
+
+/// Whether an error is the one that the record has.
+const fn is_stored(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Replayed | Outcome::Waited)
 }
 
 const fn dead(reason: Reason) -> Action {

@@ -171,17 +171,13 @@ impl Request<'_> {
     pub(crate) fn replay<T, E>(
         &self,
         results: Results<T, E>,
-        decoded: Result<Result<T, E>, Cow<'static, str>>,
+        decoded: Result<T, Cow<'static, str>>,
         waited: bool,
     ) -> Result<T, E> {
         match decoded {
-            Ok(result) => {
-                observe::report(if waited {
-                    Observed::Waited
-                } else {
-                    Observed::Replayed
-                });
-                result
+            Ok(value) => {
+                observe::report(replayed(waited));
+                Ok(value)
             }
             Err(reason) => Err(results.refused(Error::ResultUnavailable {
                 context: self.context(),
@@ -190,8 +186,32 @@ impl Request<'_> {
         }
     }
 
+    /// The same, where it is an error: whatever can be read of it, it is no success.
+    pub(crate) fn replay_error<T, E>(
+        &self,
+        results: Results<T, E>,
+        decoded: Result<E, Cow<'static, str>>,
+        waited: bool,
+    ) -> Result<T, E> {
+        observe::report_stored_error(replayed(waited));
+        Err(decoded.unwrap_or_else(|reason| {
+            results.refuse(Error::ResultUnavailable {
+                context: self.context(),
+                reason: format!("it has failed, and its error can not be read: {reason}").into(),
+            })
+        }))
+    }
+
     pub(crate) fn context(&self) -> Context {
         Context::new(self.key.clone(), self.settings.message)
+    }
+}
+
+fn replayed(waited: bool) -> Observed {
+    if waited {
+        Observed::Waited
+    } else {
+        Observed::Replayed
     }
 }
 

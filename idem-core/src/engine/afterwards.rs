@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::ask::Unanswered;
 use super::core::{BusyToken, Core};
 use crate::driver;
-use crate::record::{Outcome, Settle, SettleReply, StoreTime};
+use crate::record::{Current, Outcome, Settle, SettleReply, StoreTime};
 use crate::store::StoreKey;
 
 /// The settles of one engine that go on.
@@ -100,7 +100,7 @@ pub(crate) fn settle_after(
             None => Err("too much waits already"),
         };
         match answered {
-            Ok(reply) => hear(&core, &key, &settle.outcome, &reply),
+            Ok(reply) => hear(&core, &key, &settle, &reply),
             Err(why) => {
                 let outcome = name(&settle.outcome);
                 tracing::error!(?key, outcome, why, "a settle was never answered");
@@ -111,9 +111,16 @@ pub(crate) fn settle_after(
 }
 
 /// What an answer means that no caller waits for any more.
-fn hear(core: &Core, key: &StoreKey, outcome: &Outcome, reply: &SettleReply) {
-    match (outcome, reply) {
+fn hear(core: &Core, key: &StoreKey, settle: &Settle, reply: &SettleReply) {
+    match (&settle.outcome, reply) {
         (_, SettleReply::Adopted) => core.count_record_lost(key),
+        // One that was never granted, as far as is known: there need not have been a record.
+        (
+            Outcome::Success(_),
+            SettleReply::Superseded {
+                current: Current::Nothing,
+            },
+        ) if settle.echo.is_none() => {}
         (
             Outcome::Success(_) | Outcome::SuccessForget,
             SettleReply::Superseded { .. } | SettleReply::Damaged,

@@ -94,7 +94,9 @@ impl Builder {
         self
     }
 
-    /// What functions do not say themselves, all at once.
+    /// What functions do not say themselves, all at once. Not what belongs to one function:
+    /// [`forget`](Policy::forget), [`own_checkpoint`](Policy::own_checkpoint),
+    /// [`with_recover`](Policy::with_recover).
     pub fn defaults(mut self, policy: Policy) -> Self {
         self.defaults = policy;
         self
@@ -120,6 +122,11 @@ impl Builder {
                 "doubt is {:?}; the longest is 30 years",
                 self.times.doubt
             )));
+        }
+        if self.defaults.belongs_to_a_function() {
+            return Err(invalid(
+                "`forget`, `own_checkpoint` and `recover` belong to a function and can not be defaults of an engine",
+            ));
         }
         self.defaults.settings(&Policy::new(), &self.times)?;
         Ok(self.finish())

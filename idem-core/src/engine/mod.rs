@@ -26,7 +26,7 @@ mod wait;
 
 pub use builder::Builder;
 pub use core::{Counts, Site};
-pub use operate::{Changes, Done, Forget, NotDone, Verdict};
+pub use operate::{Changes, Done, Forget, NotDone, Refuse, Resolve, Verdict};
 pub use record_view::{RecordView, Running};
 pub use records::Records;
 pub use run::Recovered;
@@ -275,10 +275,10 @@ impl Idempotency {
             Ok(Admission::Run(guard)) => Ok(Admitted::Guarded(guard)),
             Ok(Admission::Unguarded(guard)) => Ok(Admitted::Unguarded(guard)),
             Ok(Admission::Replay { result, waited }) => {
-                Err(request.replay(results, results.decode(&result).map(Ok), waited))
+                Err(request.replay(results, results.decode(&result), waited))
             }
             Ok(Admission::ReplayError { error, waited }) => {
-                Err(request.replay(results, results.decode_error(&error).map(Err), waited))
+                Err(request.replay_error(results, results.decode_error(&error), waited))
             }
             Err(error) => Err(Err(results.refused(error))),
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -123,6 +124,9 @@ impl Idempotency {
 
     /// Says what the abandoned attempt on `key` has done: [`NotDone`], or [`Done`] with its result.
     ///
+    /// Await the value to do it; [as it was read](Resolve::as_read), so that what you found out about
+    /// one attempt is not said of a later one.
+    ///
     /// The result is stored as JSON, as `#[idempotent]` does. A function that has its results
     /// [stored by](crate::Results::stored_by) another codec can not replay it: its duplicates get
     /// [`Error::ResultUnavailable`].
@@ -130,71 +134,56 @@ impl Idempotency {
     /// # Errors
     /// [`Error::Store`] if the store gave no answer, [`Error::ResultUnavailable`] if the result
     /// can not be encoded or is larger than this engine stores; nothing was changed then.
-    pub async fn resolve(&self, key: &Key, verdict: impl Verdict) -> Result<Changes, Error> {
-        let verdict = verdict.encode(|| self.context(key))?;
-        if let record::Verdict::Done(Some(bytes)) = &verdict
-            && let Some(reason) = self.core.too_large(bytes)
-        {
-            return Err(Error::ResultUnavailable {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a verdict is a word, and refers to what is large"
+    )]
+    pub fn resolve(&self, key: &Key, verdict: impl Verdict) -> Resolve {
+        let verdict = verdict.encode(|| self.context(key));
+        Resolve {
+            idem: self.clone(),
+            key: key.clone(),
+            verdict: verdict.and_then(|verdict| self.storable(key, verdict)),
+            as_read: None,
+        }
+    }
+
+    fn storable(&self, key: &Key, verdict: record::Verdict) -> Result<record::Verdict, Error> {
+        let reason = match &verdict {
+            record::Verdict::Done(Some(bytes)) => self.core.too_large(bytes),
+            _ => None,
+        };
+        match reason {
+            None => Ok(verdict),
+            Some(reason) => Err(Error::ResultUnavailable {
                 context: self.context(key),
                 reason: reason.into(),
-            });
+            }),
         }
-        let Some(record) = self.peek(key).await? else {
-            return Ok(Changes::Absent);
-        };
-        let op = record::Resolve {
-            fence: record.fence,
-            verdict,
-            force: false,
-        };
-        let store_key = self.store_key(key);
-        let answer = self
-            .core
-            .within_limit(self.core.store.resolve(&store_key, &op))
-            .await?;
-        Ok(answer.reply.into())
     }
 
     /// Refuses a request that has not come yet: a Cancel that overtook its Try. A call with `key`
-    /// gets [`Error::Refused`] for as long as the engine keeps records.
+    /// gets [`Error::Refused`] for as long as this engine keeps records where a function does not say:
+    /// say [`expire`](Refuse::expire) where the function does, or where the request may come later.
     ///
-    /// Ok says that nothing has happened, by the word of the bodies that have run. With
-    /// `on_abandoned = "rerun"` that is the last one's word, also for those that died before it.
+    /// Await the value to do it. It is said in the store of this engine: for a function with `tx` that
+    /// has to be the table of its records.
+    ///
+    /// Ok says that nothing has happened, by the word of the bodies that have
+    /// run. With `on_abandoned = "rerun"` that is the last one's word, also for those that died before
+    /// it. Of a success that is not kept, as by `forget = true` or after its time, nothing is known.
     ///
     /// # Errors
     /// If the request came first: [`Error::InProgress`], [`Error::OutcomeUnknown`], or
     /// [`Error::Duplicate`] if it is done. [`Error::TokenRejected`] for the key of a one-time
-    /// token. [`Error::Store`] if the store gave no answer; it is safe to ask again.
-    pub async fn refuse(&self, key: &Key) -> Result<(), Error> {
-        let core = &self.core;
-        let expire = Policy::new()
-            .settings(&core.defaults, &core.times)?
-            .terms
-            .expire;
-        let mut op = record::Refuse {
-            expire,
-            not_after: StoreTime::default(),
-        };
-        let asked = core
-            .ask(&self.store_key(key), &mut op, &Unanswered::default())
-            .await?;
-        let context = self.context(key);
-        Err(match asked.reply {
-            RefuseReply::Refused => return Ok(()),
-            RefuseReply::InProgress { since, lease_left } => Error::InProgress {
-                context,
-                running_for: asked.now.since(since),
-                retry_after: lease_left,
-            },
-            RefuseReply::OutcomeUnknown => Error::OutcomeUnknown { context },
-            RefuseReply::Completed { .. } | RefuseReply::FailedWith(_) => {
-                Error::Duplicate { context }
-            }
-            RefuseReply::TokenRejected => Error::TokenRejected { context },
-            RefuseReply::Damaged => Error::Damaged { context },
-            RefuseReply::Late => late().into(),
-        })
+    /// token. [`Error::InvalidPolicy`] for a time that can not be kept. [`Error::Store`] if the store
+    /// gave no answer; it is safe to ask again.
+    pub fn refuse(&self, key: &Key) -> Refuse {
+        Refuse {
+            idem: self.clone(),
+            key: key.clone(),
+            policy: Policy::new(),
+        }
     }
 
     pub(super) fn store_key(&self, key: &Key) -> StoreKey {
@@ -270,11 +259,107 @@ impl Forget {
     }
 }
 
-impl IntoFuture for Forget {
-    type Output = Result<Changes, Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+/// A word about an abandoned attempt: await it. Made by [`Idempotency::resolve`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing happens until this is awaited"]
+pub struct Resolve {
+    idem: Idempotency,
+    key: Key,
+    verdict: Result<record::Verdict, Error>,
+    as_read: Option<Fence>,
+}
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.send())
+impl Resolve {
+    /// Only of the attempt in `view`: [`Changes::Changed`] if another one has the record by now.
+    pub fn as_read(mut self, view: &RecordView) -> Self {
+        self.as_read = Some(view.fence);
+        self
     }
+
+    async fn send(self) -> Result<Changes, Error> {
+        let Self { idem, key, .. } = self;
+        let verdict = self.verdict?;
+        let fence = match self.as_read {
+            Some(fence) => fence,
+            None => match idem.peek(&key).await? {
+                Some(view) => view.fence,
+                None => return Ok(Changes::Absent),
+            },
+        };
+        let op = record::Resolve {
+            fence,
+            verdict,
+            force: false,
+        };
+        let store_key = idem.store_key(&key);
+        let answer = idem
+            .core
+            .within_limit(idem.core.store.resolve(&store_key, &op))
+            .await?;
+        Ok(answer.reply.into())
+    }
+}
+
+/// A request that is about to be refused: await it. Made by [`Idempotency::refuse`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing happens until this is awaited"]
+pub struct Refuse {
+    idem: Idempotency,
+    key: Key,
+    policy: Policy,
+}
+
+impl Refuse {
+    /// How long it is refused; as long as its function keeps records, or longer.
+    pub fn expire(mut self, expire: Duration) -> Self {
+        self.policy = self.policy.expire(expire);
+        self
+    }
+
+    async fn send(self) -> Result<(), Error> {
+        let Self { idem, key, policy } = self;
+        let core = &idem.core;
+        let mut op = record::Refuse {
+            expire: policy.settings(&core.defaults, &core.times)?.terms.expire,
+            not_after: StoreTime::default(),
+        };
+        let asked = core
+            .ask(&idem.store_key(&key), &mut op, &Unanswered::default())
+            .await?;
+        let context = idem.context(&key);
+        Err(match asked.reply {
+            RefuseReply::Refused => return Ok(()),
+            RefuseReply::InProgress { since, lease_left } => Error::InProgress {
+                context,
+                running_for: asked.now.since(since),
+                retry_after: lease_left,
+            },
+            RefuseReply::OutcomeUnknown => Error::OutcomeUnknown { context },
+            RefuseReply::Completed { .. } | RefuseReply::FailedWith(_) => {
+                Error::Duplicate { context }
+            }
+            RefuseReply::TokenRejected => Error::TokenRejected { context },
+            RefuseReply::Damaged => Error::Damaged { context },
+            RefuseReply::Late => late().into(),
+        })
+    }
+}
+
+macro_rules! awaited {
+    ($($what:ty => $output:ty;)*) => {
+        $(impl IntoFuture for $what {
+            type Output = Result<$output, Error>;
+            type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+            fn into_future(self) -> Self::IntoFuture {
+                Box::pin(self.send())
+            }
+        })*
+    };
+}
+
+awaited! {
+    Forget => Changes;
+    Resolve => Changes;
+    Refuse => ();
 }

@@ -199,6 +199,13 @@ pub(crate) fn outcome_of<T, E>(
             OnError::Abandon => Outcome::Abandon,
             // An error that can not be stored can not be final either; what it means for the
             // effects is not known.
+            OnError::Replay if !results.keeps_errors() => {
+                Counters::add(&core.counters.result_not_stored);
+                tracing::error!(
+                    "an error is to be replayed, but its function stores none (`replay_errors = true`); its outcome counts as unknown"
+                );
+                Outcome::Abandon
+            }
             OnError::Replay => storable(|| results.encode_error(error), core)
                 .map_or(Outcome::Abandon, Outcome::FailedWith),
         },

@@ -49,12 +49,12 @@ pub(crate) async fn admit<'t, T, E, D: Database>(
     match asking.ask::<D>(&mut savepoint).await {
         Ok(Answer::Run(held)) => Ok((Run::of(*held, depth), savepoint)),
         Ok(Answer::Stored(Decision::Replay(result))) => {
-            let decoded = results.decode(&result).map(Ok);
+            let decoded = results.decode(&result);
             Err(request.replay(results, decoded, asking.waited()))
         }
         Ok(Answer::Stored(Decision::ReplayError(error))) => {
-            let decoded = results.decode_error(&error).map(Err);
-            Err(request.replay(results, decoded, asking.waited()))
+            let decoded = results.decode_error(&error);
+            Err(request.replay_error(results, decoded, asking.waited()))
         }
         Ok(Answer::Stored(Decision::Refuse(refusal))) => Err(refused(request.refuse(refusal))),
         // A record that changed while its key was held.

@@ -4,11 +4,14 @@
 //! through a transaction of its caller. The record is written into the same transaction, in the
 //! table of the SQL stores ([`migrate`](crate::store::sql)), once and with its result: commit keeps
 //! both, rollback loses both, and no crash parts them. The engine gives the namespace, the defaults
-//! and the limits; its store is not asked and may be another.
+//! and the limits; its store is not asked and may be another. What is asked of an engine from outside
+//! ([`peek`](Idempotency::peek), [`resolve`](Idempotency::resolve), [`refuse`](Idempotency::refuse) and
+//! their like) is asked of its store: for these records by one whose store is the table.
 //!
 //! The body runs in a savepoint, which it gets as its transaction. Whatever else than success ends
 //! it (an error, a panic, a drop by a time-out around the call), its effects are taken back and no
-//! record stays, also if the caller commits. Only an error that is to be replayed is recorded.
+//! record stays, also if the caller commits. Only an error that is to be replayed is recorded, and
+//! kept if the caller commits after it.
 //!
 //! # Examples
 //! ```
@@ -47,17 +50,24 @@
 //! [`Error::InProgress`], on PostgreSQL at once, on MySQL within two seconds, or wait for that end
 //! with `in_progress = "wait"`; on MySQL in whole seconds. On SQLite a write transaction has the
 //! whole file, and the connection's `busy_timeout` says how long others wait for it. Calls on other
-//! keys do not wait. A call in lease mode on the same table is excluded just as well.
+//! keys do not wait. A call in lease mode on the same table is excluded just as well. One that was
+//! answered has the key, too, on PostgreSQL until its caller's next statement, on MySQL until its
+//! transaction ends: do not leave that open for long.
 //!
 //! # Many calls in one transaction
 //! A call leaves savepoints open until its caller's transaction ends: on SQLite two, on PostgreSQL
-//! one. So a call costs the more the more were made before it in the same transaction; from some
-//! thousands on that is felt.
+//! one, as does [`insert_or_get`](crate::sql::insert_or_get). So a call costs the more the more were
+//! made before it in the same transaction; from some thousands on that is felt. On PostgreSQL each also
+//! keeps an entry of the server's lock table, which is shared by all and has room for
+//! `max_locks_per_transaction` × (`max_connections` + `max_prepared_transactions`) of them, 6,400 by
+//! default. When it is full, everybody hears `out of shared memory`: commit every some hundred.
 //!
 //! # Isolation
 //! PostgreSQL at READ COMMITTED is the cheapest. At a higher level a transaction that began before
 //! another one finished the same request can not see that, and is told so by 40001, before the body
-//! runs: roll back, and try again in a new transaction. On MySQL every level will do. On SQLite
+//! runs: roll back, and try again in a new transaction. On MySQL every level will do, and on MariaDB
+//! where `innodb_snapshot_isolation` is off; where it is on, as by default from 11.6.2 on, REPEATABLE
+//! READ and SERIALIZABLE say so by 1020, which is like a deadlock (below). On SQLite
 //! begin by `begin_with("BEGIN IMMEDIATE")`: a transaction that read before it wrote can find that
 //! it is too late to write.
 //!

@@ -122,6 +122,16 @@ fn what_was_done_inside_a_body_that_failed_does_not_acknowledge_its_message() {
     );
 }
 
+#[test]
+fn a_stored_error_that_can_not_be_read_is_no_success() {
+    let unreadable = Error::ResultUnavailable {
+        context: context(),
+        reason: "it has failed".into(),
+    };
+    let stored = refused(&unreadable, Outcome::Replayed);
+    assert_eq!(stored, dead(Reason::StoredError));
+}
+
 // N20
 #[test]
 fn a_lease_that_is_about_to_end_is_not_asked_for_in_a_hot_loop() {
