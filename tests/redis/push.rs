@@ -151,6 +151,43 @@ async fn a_silent_push_connection_delays_a_new_waiter_by_the_limit_only_once() {
 }
 
 #[tokio::test]
+async fn those_who_wait_on_a_silent_connection_get_another_by_themselves() {
+    let server = plain();
+    let proxy = proxy(server.address());
+    let store = RedisBuilder::server(proxy.url())
+        .limit(Duration::from_millis(300))
+        .connect()
+        .await
+        .unwrap();
+    let mut first = store.watch(&order(1)).await.unwrap();
+    proxy.set(Mode::BlackHole);
+    store.watch(&order(2)).await.unwrap_err();
+    proxy.set(Mode::Pass);
+    assert!(is_told(&mut first).await, "an end may have been missed");
+    let direct = RedisStore::connect(&server.url()).await.unwrap();
+    live_and_die(&direct, 1).await;
+    assert!(is_told(&mut first).await);
+}
+
+#[tokio::test]
+async fn an_idle_connection_asks_for_signs_of_life() {
+    let server = plain();
+    let store = RedisStore::connect(&server.url()).await.unwrap();
+    let _watch = store.watch(&order(1)).await.unwrap();
+    let to_the_server = format!(":{:04X}", server.address().port());
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let timers: Vec<&str> = sockets
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words[2].ends_with(&to_the_server) && words[3] == "01").then(|| &words[5][..2])
+        })
+        .collect();
+    // One for commands, one for pushes; 02 is the timer of keep-alive.
+    assert_eq!(timers, ["02", "02"]);
+}
+
+#[tokio::test]
 async fn a_waiter_who_leaves_a_frozen_server_holds_up_the_others_for_the_limit_only() {
     let server = plain();
     let limit = Duration::from_millis(300);

@@ -264,6 +264,15 @@ async fn a_cluster_answers_when_only_one_of_the_given_nodes_lives() {
 }
 
 #[tokio::test]
+async fn a_given_node_that_does_not_answer_keeps_nobody_from_being_woken() {
+    let frozen = RedisServer::start(RedisOptions::new()).unwrap();
+    frozen.freeze().unwrap();
+    let urls = [frozen.url(), CLUSTER.urls()[4].clone()];
+    let store = RedisBuilder::cluster(urls).connect().await.unwrap();
+    store.watch(&order(600_100)).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_master_that_sentinels_replace_is_found_again() {
     let group = Sentinels::start(&RedisOptions::new()).unwrap();
     let store = RedisBuilder::sentinel(MASTER, group.urls())

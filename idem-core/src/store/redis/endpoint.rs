@@ -1,10 +1,14 @@
 //! How one server is reached: address, user, database, certificate.
 
+use std::time::Duration;
+
 use ::redis::aio::MultiplexedConnection;
+use ::redis::io::tcp::TcpSettings;
 use ::redis::{
     AsyncConnectionConfig, Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
     ProtocolVersion, RedisError,
 };
+use socket2::TcpKeepalive;
 
 use super::fault::{Fault, misconfigured};
 use crate::error::{StoreError, StoreErrorKind};
@@ -28,8 +32,7 @@ impl Endpoint {
             ));
         }
         let info = url.into_connection_info().map_err(unusable)?;
-        let tcp = info.tcp_settings().clone().set_nodelay(true);
-        let info = info.set_tcp_settings(tcp);
+        let info = info.set_tcp_settings(tcp());
         #[cfg(feature = "tls")]
         let info = if wants_tls {
             super::tls::secured(info, authority)?
@@ -104,6 +107,18 @@ async fn connect(
             .with_source(error),
             _ => unreachable(error),
         })
+}
+
+/// What every connection's socket is told. One that is silent for long is asked for a sign of life
+/// before a router in between forgets it; else the next call on it would wait in vain.
+pub(super) fn tcp() -> TcpSettings {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(30))
+        .with_interval(Duration::from_secs(10))
+        .with_retries(3);
+    TcpSettings::default()
+        .set_nodelay(true)
+        .set_keepalive(keepalive)
 }
 
 /// What every connection is made with.

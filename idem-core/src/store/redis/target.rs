@@ -8,9 +8,10 @@ use ::redis::cluster_async::ClusterConnection;
 use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use ::redis::{AsyncConnectionConfig, InfoDict, RedisResult, Value};
 
-use super::endpoint::{Endpoint, unreachable, unusable};
+use super::endpoint::{Endpoint, tcp, unreachable, unusable};
 use super::fault::{Fault, misconfigured};
 use super::link::{Link, Wire};
+use super::no_answer;
 use super::script::Dialect;
 use super::sentinel::Sentinels;
 use crate::error::{StoreError, StoreErrorKind};
@@ -59,10 +60,11 @@ impl Target {
     }
 
     /// Opens a connection for subscriptions. In a cluster any node will do: messages are passed on
-    /// to all.
+    /// to all. One that does not answer leaves the others their part of `limit`.
     pub(super) async fn open_for_pushes(
         &self,
         config: &AsyncConnectionConfig,
+        limit: Duration,
     ) -> Result<MultiplexedConnection, StoreError> {
         match self {
             Self::Node(endpoint) => endpoint.connect_for_pushes(config).await,
@@ -71,11 +73,15 @@ impl Target {
                 master.connect_for_pushes(config).await
             }
             Self::Cluster(cluster) => {
+                let nodes = u32::try_from(cluster.endpoints.len()).unwrap_or(u32::MAX);
+                let part = limit / nodes.saturating_add(1);
                 let mut failure = no_nodes();
                 for endpoint in &cluster.endpoints {
-                    match endpoint.connect_for_pushes(config).await {
-                        Ok(connection) => return Ok(connection),
-                        Err(error) => failure = error,
+                    let opening = endpoint.connect_for_pushes(config);
+                    match tokio::time::timeout(part, opening).await {
+                        Ok(Ok(connection)) => return Ok(connection),
+                        Ok(Err(error)) => failure = error,
+                        Err(_) => failure = no_answer(part),
                     }
                 }
                 Err(failure)
@@ -92,12 +98,11 @@ pub(super) fn no_nodes() -> StoreError {
 /// even greet is left out early enough for the others to be asked within `limit`.
 fn cluster_client(cluster: &Cluster, limit: Duration) -> Result<ClusterClient, StoreError> {
     let infos = cluster.endpoints.iter().map(Endpoint::info);
-    let tcp = ::redis::io::tcp::TcpSettings::default().set_nodelay(true);
     let builder = ClusterClient::builder(infos)
         .retries(0)
         .connection_timeout(limit / 5)
         .response_timeout(limit)
-        .tcp_settings(tcp);
+        .tcp_settings(tcp());
     #[cfg(feature = "tls")]
     let builder = match &cluster.authority {
         Some(authority) => builder.certs(super::tls::trusting(authority)),

@@ -86,7 +86,7 @@ impl Hub {
             Ok(()) => Ok(self.join(channel)),
             Err(fault) => {
                 if !fault.is_denied() {
-                    wire.connection = None;
+                    self.lose(&mut wire);
                 }
                 Err(fault)
             }
@@ -96,7 +96,7 @@ impl Hub {
     async fn say_subscribe(self: &Arc<Self>, wire: &mut Wire, channel: &str) -> Result<(), Fault> {
         if let Some(connection) = &mut wire.connection {
             match connection.subscribe(channel).await.map_err(Fault::from) {
-                Err(fault) if fault.harm != Harm::None => wire.connection = None,
+                Err(fault) if fault.harm != Harm::None => self.lose(wire),
                 other => return other,
             }
         }
@@ -117,7 +117,11 @@ impl Hub {
             }
             Ok::<(), std::convert::Infallible>(())
         });
-        let opened = self.pool.target().open_for_pushes(&config).await;
+        let opened = self
+            .pool
+            .target()
+            .open_for_pushes(&config, self.pool.limit())
+            .await;
         let mut connection = opened.map_err(Fault::of_connection)?;
         let channels: Vec<String> = self.channels().keys().cloned().collect();
         if !channels.is_empty() {
@@ -127,6 +131,13 @@ impl Hub {
         self.channels().values().for_each(raise);
         wire.number = number;
         Ok(wire.connection.insert(connection))
+    }
+
+    /// Lets a connection go that is of no more use. Its end says nothing to those who wait on it.
+    fn lose(self: &Arc<Self>, wire: &mut Wire) {
+        if wire.connection.take().is_some() && !self.channels().is_empty() {
+            tokio::spawn(come_back(Arc::downgrade(self), wire.number));
+        }
     }
 
     fn hear(self: &Arc<Self>, number: u64, push: &PushInfo) {
@@ -187,7 +198,7 @@ async fn leave(hub: Weak<Hub>, channel: String, sender: watch::Sender<u64>) {
             let said = connection.unsubscribe(&channel);
             let said = tokio::time::timeout(hub.pool.limit(), said).await;
             if !matches!(said, Ok(Ok(()))) {
-                wire.connection = None;
+                hub.lose(&mut wire);
             }
         }
         return;
