@@ -80,6 +80,7 @@ impl MariaDbServer {
     fn initialise(&self) -> Result<()> {
         let install = program::find("mariadb-install-db", "MARIADB_INSTALL_DB", "mariadb-server")?;
         let data = format!("--datadir={}", self.data().display());
+        let own = format!("--tmpdir={}", self.folder.path().display());
         let arguments = [
             "--no-defaults",
             "--skip-test-db",
@@ -87,6 +88,8 @@ impl MariaDbServer {
             "--auth-root-authentication-method=normal",
             AS_ROOT,
             &data,
+            // One that starts deletes the temporary tables of all others in its folder.
+            &own,
         ];
         program::output(&install, self.folder.path(), &arguments)?;
         // A database is a folder.
@@ -116,6 +119,7 @@ impl MariaDbServer {
         arguments.extend(self.options.iter().map(OsString::from));
         arguments.push(format!("--port={}", self.port.number()).into());
         arguments.push(path("--datadir=", &self.data()));
+        arguments.push(path("--tmpdir=", self.folder.path()));
         arguments.push(path("--socket=", &self.folder.path().join("socket")));
         arguments.push(path("--pid-file=", &self.folder.path().join("pid")));
         let arguments: Vec<_> = arguments.iter().map(AsRef::as_ref).collect();
