@@ -98,6 +98,12 @@ async fn a_session_gets_its_own_patience_back() {
     mariadb::a_session_gets_its_own_patience_back(&OnMariaDb::empty().await).await;
 }
 
+#[tokio::test]
+async fn a_session_whose_call_is_refused_gets_its_own_patience_back() {
+    let database = OnMariaDb::empty().await;
+    mariadb::a_session_whose_call_is_refused_gets_its_own_patience_back(&database).await;
+}
+
 /// More than a statement of MySQL has parameters.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_of_any_size_deletes_a_backlog() {

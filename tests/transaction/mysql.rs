@@ -3,16 +3,18 @@
 use std::str::FromStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use idem_core::store::MySqlStore;
 use idem_core::{Error, Idempotency};
 use idem_tests::elsewhere;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
-use sqlx::{AssertSqlSafe, MySql, MySqlConnection, MySqlPool, Transaction};
+use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, MySqlPool, Transaction};
 
 use crate::base::{Base, Place};
 use crate::isolation::{behind, code};
+use crate::shop::{Then, pay};
 
 mod timed_out;
 
@@ -280,4 +282,27 @@ async fn a_duplicate_whose_session_is_in_a_hurry_is_told_that_the_first_runs() {
     let hurry = "SET SESSION max_statement_time = 0.5";
     crate::concurrent::who_is_stopped_while_it_waits_is_told_that_the_first_runs::<MySql>(hurry)
         .await;
+}
+
+/// What it would have put back is not what the caller has set since.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_was_dropped_as_it_waited_puts_nothing_back_later() {
+    const OWN: &str = "SET SESSION innodb_lock_wait_timeout = 37";
+    let place = MySql::place().await;
+    let mut first = place.begin().await;
+    pay(&place, &mut first, 1, Then::End).await.unwrap();
+
+    let mut session = place.pool.acquire().await.unwrap();
+    let mut second = session.begin().await.unwrap();
+    let waits = pay(&place, &mut second, 1, Then::End);
+    let dropped = tokio::time::timeout(Duration::from_millis(200), waits).await;
+    dropped.unwrap_err();
+    drop(second);
+    // Hears how the wait ended.
+    let _ = session.ping().await;
+    sqlx::raw_sql(OWN).execute(&mut *session).await.unwrap();
+    let mut second = session.begin().await.unwrap();
+    pay(&place, &mut second, 2, Then::End).await.unwrap();
+    second.commit().await.unwrap();
+    assert_eq!(MySql::patience(&mut session).await, "37");
 }

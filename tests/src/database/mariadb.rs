@@ -5,9 +5,9 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use idem_core::StoreError;
 use idem_core::conformance::Harness;
 use idem_core::store::{MySqlStore, Store, StoreKey};
+use idem_core::{StoreError, StoreErrorKind};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, MySqlConnection, MySqlPool};
 
@@ -173,24 +173,113 @@ impl Database for OnMariaDb {
     }
 }
 
+/// What a session is asked for, and what is its own.
+const PATIENCES: [(&str, i64); 2] = [("innodb_lock_wait_timeout", 37), ("wait_timeout", 3600)];
+
+/// The only session of a pool, which has a patience of its own with locks and with silence.
+struct Session {
+    pool: MySqlPool,
+    id: i64,
+}
+
+impl Session {
+    async fn of(pool: &MySqlPool) -> Self {
+        for (variable, own) in PATIENCES {
+            let set = format!("SET SESSION {variable} = {own}");
+            let set = sqlx::raw_sql(AssertSqlSafe(set));
+            set.execute(pool).await.unwrap();
+        }
+        Self {
+            pool: pool.clone(),
+            id: asked(pool, "CONNECTION_ID()").await,
+        }
+    }
+
+    /// Waits for what a call has left it with.
+    async fn is_itself(&self, after: &str) {
+        assert_eq!(
+            asked(&self.pool, "CONNECTION_ID()").await,
+            self.id,
+            "{after}"
+        );
+        for (variable, own) in PATIENCES {
+            let found = asked(&self.pool, &format!("@@{variable}")).await;
+            assert_eq!(found, own, "{variable} after {after}");
+        }
+    }
+}
+
+async fn asked(pool: &MySqlPool, what: &str) -> i64 {
+    let ask = format!("SELECT CAST({what} AS SIGNED)");
+    let ask = sqlx::query_scalar(AssertSqlSafe(ask));
+    ask.fetch_one(pool).await.unwrap()
+}
+
 /// A session gets its own patience with locks back.
 pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
     let pool = database.pool(1).await;
-    let set = sqlx::raw_sql("SET SESSION innodb_lock_wait_timeout = 37, wait_timeout = 3600");
-    set.execute(&pool).await.unwrap();
-    let store = MySqlStore::new(pool.clone());
+    let session = Session::of(&pool).await;
+    let store = MySqlStore::new(pool);
     store.migrate().await.unwrap();
     let key = key("patience", "1");
     finish(&store, &key, 1, TERMS).await;
     let now = store.now().await.unwrap();
     store.claim(&key, &claim(2, now, TERMS)).await.unwrap();
     store.purge(10).await.unwrap();
-    for (variable, own) in [("innodb_lock_wait_timeout", 37), ("wait_timeout", 3600)] {
-        let ask = format!("SELECT CAST(@@{variable} AS SIGNED)");
-        let ask = sqlx::query_scalar(AssertSqlSafe(ask));
-        let found: i64 = ask.fetch_one(&pool).await.unwrap();
-        assert_eq!(found, own, "{variable}");
+    session.is_itself("calls that are answered").await;
+}
+
+/// Also where the message that took it is refused, whatever for, and where nobody hears so any more.
+pub async fn a_session_whose_call_is_refused_gets_its_own_patience_back(database: &OnMariaDb) {
+    const REFUSED: [(&str, &str, StoreErrorKind, &str); 2] = [
+        (
+            "no writing",
+            "SET SESSION TRANSACTION READ ONLY",
+            StoreErrorKind::Refused,
+            "SET SESSION TRANSACTION READ WRITE",
+        ),
+        (
+            "a deadlock",
+            "CREATE TRIGGER deadlock BEFORE INSERT ON idempotent_record FOR EACH ROW \
+             SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213",
+            StoreErrorKind::Conflict,
+            "DROP TRIGGER deadlock",
+        ),
+    ];
+    let pool = database.pool(1).await;
+    let session = Session::of(&pool).await;
+    let store = MySqlStore::new(pool.clone());
+    let (key, now) = (key("patience", "held"), store.now().await.unwrap());
+    let claim = claim(1, now, TERMS);
+    let refused = async |why: &str| {
+        let refused = store.claim(&key, &claim).await.unwrap_err();
+        session.is_itself(why).await;
+        refused.kind()
+    };
+    let no_tables = refused("no tables").await;
+    assert_eq!(no_tables, StoreErrorKind::Misconfigured);
+    store.migrate().await.unwrap();
+    for (why, set, kind, unset) in REFUSED {
+        sqlx::raw_sql(set).execute(&pool).await.unwrap();
+        assert_eq!(refused(why).await, kind, "{why}");
+        sqlx::raw_sql(unset).execute(&pool).await.unwrap();
     }
+
+    finish(&store, &key, 1, TERMS).await;
+    let mut other = database.aside().await;
+    other.run(OnMariaDb::BEGIN).await;
+    let lock = "SELECT 1 FROM idempotent_record FOR UPDATE";
+    other.run(lock).await;
+    // Answered before the server is.
+    drop(store.claim(&key, &claim).await);
+    session.is_itself("a lock").await;
+    let waits = store.claim(&key, &claim);
+    let dropped = tokio::time::timeout(Duration::from_millis(200), waits).await;
+    dropped.unwrap_err();
+    session
+        .is_itself("a lock, and nobody who waits for it")
+        .await;
+    other.run("ROLLBACK").await;
 }
 
 impl Aside for MySqlConnection {

@@ -76,9 +76,9 @@ where
     D: Database,
     for<'c> &'c mut D::Connection: sqlx::Executor<'c, Database = D>,
 {
-    /// Runs `begin`, one or more statements. Where the database refuses one of them, the connection
-    /// goes back.
-    pub(super) async fn begin(mut self, begin: String) -> sqlx::Result<Self> {
+    /// Runs `begin`, one or more statements. Where the database refuses one of them, `undo` takes back
+    /// what those before it did, also to the session, and the connection goes back.
+    pub(super) async fn begin(mut self, begin: String, undo: &'static str) -> sqlx::Result<Self> {
         let begin = sqlx::raw_sql(sqlx::AssertSqlSafe(begin));
         match begin.execute(self.connection()?).await {
             Ok(_) => Ok(self),
@@ -86,7 +86,7 @@ where
                 if matches!(error, sqlx::Error::Database(_)) {
                     self.heard.now();
                     // What it says is of less use than why this is needed.
-                    let _ = self.end("ROLLBACK").await;
+                    let _ = self.end(undo).await;
                 }
                 Err(error)
             }

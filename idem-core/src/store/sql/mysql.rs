@@ -47,7 +47,7 @@ impl Dialect for MySql {
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
         let begin = format!("{}; {}", begin(patience), insert_or_lock(at));
-        let mut held = connection.begin(begin).await?;
+        let mut held = connection.begin(begin, ROLLBACK).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -143,7 +143,7 @@ impl Dialect for MySql {
 
     async fn purge(mut connection: Held<Self>, batch: u32) -> sqlx::Result<u64> {
         let now = now(connection.connection()?).await?;
-        let mut held = connection.begin(begin(Duration::ZERO)).await?;
+        let mut held = connection.begin(begin(Duration::ZERO), ROLLBACK).await?;
         let hashes: Vec<Vec<u8>> = sqlx::query_scalar(OVER)
             .bind(micros(now))
             .bind(batch)

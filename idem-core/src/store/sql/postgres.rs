@@ -138,6 +138,8 @@ const PURGE: &str = concat!(
 const MIGRATING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
      SELECT pg_advisory_xact_lock(1768187245)";
 
+const ROLLBACK: &str = "ROLLBACK";
+
 impl Dialect for Postgres {
     type Held = Held<Self>;
 
@@ -149,7 +151,8 @@ impl Dialect for Postgres {
         at: &Address,
         patience: Duration,
     ) -> sqlx::Result<(Self::Held, Found)> {
-        let mut held = connection.begin(begin(&at.hash, patience)).await?;
+        let begin = begin(&at.hash, patience);
+        let mut held = connection.begin(begin, ROLLBACK).await?;
         let columns = sqlx::query_as::<_, Columns>(FIND)
             .bind(&at.hash[..])
             .fetch_one(held.connection()?)
@@ -172,7 +175,7 @@ impl Dialect for Postgres {
     }
 
     async fn release(held: Self::Held) -> sqlx::Result<()> {
-        held.end("ROLLBACK").await
+        held.end(ROLLBACK).await
     }
 
     async fn read(connection: &mut PgConnection, at: &Address) -> sqlx::Result<Found> {
@@ -203,7 +206,7 @@ impl Dialect for Postgres {
 
     async fn migrate(connection: Held<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
-        let held = connection.begin(MIGRATING.to_owned()).await;
+        let held = connection.begin(MIGRATING.to_owned(), ROLLBACK).await;
         let mut held = held.map_err(fault)?;
         if migrate::is_needed(
             tables(held.connection().map_err(fault)?)

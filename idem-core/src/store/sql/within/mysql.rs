@@ -4,9 +4,10 @@
 //! began.
 //!
 //! The server waits in whole seconds, at least one, and has the patience in a variable of the
-//! session. MariaDB can set it for a statement. For MySQL it is set and put back around it. A call
-//! that is dropped while it waits in vain leaves it at the shorter time, as a message ends with its
-//! first error and nothing can be sent from there; the next call on the session puts it right.
+//! session. MariaDB can set it for a statement, and nothing is to be put back. For MySQL it is set and
+//! put back around it. There a call that is dropped while it waits in vain leaves it at the shorter
+//! time, as a message ends with its first error and nothing can be sent from there; the next call on
+//! the session puts it right.
 //!
 //! A deadlock, and with `innodb_rollback_on_timeout` a time-out too, ends the whole transaction,
 //! of which sqlx knows nothing. What is written then commits by itself. So the write first lets a
@@ -157,12 +158,14 @@ impl Within for MySql {
     }
 }
 
-/// Lock, read and mark: one message. What stands in `/*M! */` is read by MariaDB alone.
+/// Lock, read and mark: one message. What stands in `/*M! */` is read by MariaDB alone, which also
+/// knows a patience of 0. But duplicates of a finished request hold its row as well, each for a
+/// moment, and all but one would be told that it runs.
 fn lock(at: &Address, patience: Duration) -> String {
     let seconds = lock_wait_timeout(patience);
     format!(
-        "SET @idem_tx_patience = \
-         CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED), \
+        "SET @idem_tx_patience = IF(VERSION() LIKE '%MariaDB%', NULL, \
+         CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED)), \
          SESSION innodb_lock_wait_timeout = \
          IF(VERSION() LIKE '%MariaDB%', @@SESSION.innodb_lock_wait_timeout, {seconds}); \
          /*M! SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ {}; \
