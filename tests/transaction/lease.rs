@@ -8,7 +8,7 @@ use idem_tests::body::{Held, until};
 use crate::base::{Base, Place};
 use crate::shop::{Then, pay, refusal};
 
-fn key() -> Key {
+pub(crate) fn key() -> Key {
     Key::new("pay", 1_i64).unwrap()
 }
 

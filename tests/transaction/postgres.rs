@@ -17,6 +17,7 @@ use crate::isolation::code;
 use crate::shop::{Then, pay, refusal};
 
 mod cost;
+mod defaults;
 mod inserted;
 mod migrated;
 mod purged;

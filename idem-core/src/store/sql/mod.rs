@@ -59,6 +59,8 @@ mod claim;
 mod dialect;
 mod fault;
 mod held;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod hex;
 mod migrate;
 #[cfg(feature = "mysql")]
 mod mysql;

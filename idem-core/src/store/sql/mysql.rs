@@ -19,7 +19,7 @@ use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlConnection, QueryBuilder};
 use self::statements::{
     COMMIT, DELETE, FIND, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
 };
-pub(super) use self::statements::{UPDATE, find, hex, insert_or_lock, lock_wait_timeout};
+pub(super) use self::statements::{UPDATE, find, insert_or_lock, lock_wait_timeout};
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
 use super::held::Held;

@@ -10,7 +10,6 @@
 mod class;
 mod durability;
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use sqlx::error::DatabaseError;
@@ -21,6 +20,7 @@ use self::class::class;
 use super::dialect::{Dialect, longest_silence};
 use super::fault::{Class, Fault};
 use super::held::Held;
+use super::hex::hex;
 use super::migrate::{self, Tables};
 use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros, time};
 use super::span::Span;
@@ -320,14 +320,7 @@ pub(super) fn advisory(hash: &[u8; 32]) -> i64 {
 
 /// A key as it is written in a statement.
 pub(super) fn literal(hash: &[u8; 32]) -> String {
-    let mut literal = String::with_capacity(2 * hash.len() + 4);
-    literal.push_str("'\\x");
-    for byte in hash {
-        // Writing to a string can not fail.
-        let _ = write!(literal, "{byte:02x}");
-    }
-    literal.push('\'');
-    literal
+    format!("decode('{}', 'hex')", hex(hash))
 }
 
 async fn tables(connection: &mut PgConnection) -> sqlx::Result<Tables> {

@@ -1,9 +1,9 @@
 //! What is said to the server, and how long it may wait for locks.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::super::dialect::longest_silence;
+use super::super::hex::hex;
 use super::super::row::{Address, columns};
 
 macro_rules! clock {
@@ -117,13 +117,4 @@ pub(in crate::store::sql) fn insert_or_lock(at: &Address) -> String {
 /// [`FIND`] of this key, in a text.
 pub(in crate::store::sql) fn find(at: &Address) -> String {
     FIND.replace('?', &format!("x'{}'", hex(&at.hash)))
-}
-
-pub(in crate::store::sql) fn hex(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string can not fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
 }

@@ -23,7 +23,8 @@ use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::mysql::{UPDATE, find, found, hex, insert_or_lock, lock_wait_timeout};
+use super::super::hex::hex;
+use super::super::mysql::{UPDATE, find, found, insert_or_lock, lock_wait_timeout};
 use super::super::row::{Address, Row, micros};
 use super::{
     Call, Entered, Hold, Within, back, deepen, depth, mark, roll_back_to, unmark, write_and_keep,

@@ -15,20 +15,27 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::postgres::{PgRow, PgTransactionManager};
-use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection, Postgres, Row as _, Transaction};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
+use super::super::hex::unhex;
 use super::super::postgres::{
     advisory, bind_insert, bind_update, insert, literal, lock_timeout, update,
 };
-use super::super::row::{Address, Columns, Row, bind_row, columns, micros};
+use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
 use super::{
     Call, Entered, Hold, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
 };
 use crate::error::StoreError;
 use crate::record::StoreTime;
+
+/// What the function gives. The bytes in another form, for the answer comes as text.
+const ENTERED: &str = "now, encode(request_id, 'hex') AS request_id, status, fence, attempt, \
+     encode(fingerprint, 'hex') AS fingerprint, checkpoint, lease_until, \
+     encode(response_data, 'hex') AS response_data, expire_at, encode(record, 'hex') AS record, \
+     is_held, sees_all, began";
 
 /// When the transaction began, as the function says it. The number of a transaction would be
 /// surer than its time, but is only given to those that write.
@@ -65,7 +72,7 @@ impl Within for Postgres {
         let mut rows = message.fetch_all(connection).await?;
         let entered = rows.pop().ok_or(sqlx::Error::RowNotFound)?;
         Ok(Entered {
-            found: Columns::from_row(&entered)?.into(),
+            found: found(&entered)?,
             hold: hold(&entered)?,
             began: entered.try_get("began")?,
         })
@@ -203,7 +210,7 @@ fn message(at: &Address, patience: Duration, may_go_back: bool) -> String {
         wait(lock, patience)
     };
     let mark = if may_go_back { mark(at) } else { String::new() };
-    format!("{wait}SELECT * FROM idempotent_enter_1({hash}, {lock}); {mark}")
+    format!("{wait}SELECT {ENTERED} FROM idempotent_enter_1({hash}, {lock}); {mark}")
 }
 
 /// Waits for the lock. The transaction's own patience is put aside, and back; if the message fails
@@ -261,6 +268,33 @@ async fn guard_where_gone(connection: &mut PgConnection, error: &sqlx::Error) {
         let guard = sqlx::raw_sql("BEGIN READ ONLY");
         let _ = guard.execute(connection).await;
     }
+}
+
+fn found(entered: &PgRow) -> sqlx::Result<Found> {
+    let bytes = |column: &str| {
+        let text: Option<&str> = entered.try_get(column)?;
+        let bytes = text.map(|text| {
+            unhex(text).ok_or_else(|| sqlx::Error::ColumnDecode {
+                index: column.to_owned(),
+                source: "bytes that are not hexadecimal".into(),
+            })
+        });
+        bytes.transpose()
+    };
+    let columns: Columns = (
+        entered.try_get("now")?,
+        bytes("request_id")?,
+        entered.try_get("status")?,
+        entered.try_get("fence")?,
+        entered.try_get("attempt")?,
+        bytes("fingerprint")?,
+        entered.try_get("checkpoint")?,
+        entered.try_get("lease_until")?,
+        bytes("response_data")?,
+        entered.try_get("expire_at")?,
+        bytes("record")?,
+    );
+    Ok(columns.into())
 }
 
 fn hold(entered: &PgRow) -> sqlx::Result<Hold> {
