@@ -55,6 +55,14 @@ macro_rules! stands {
                 <$database>::empty().await.fresh_store().await
             });
         }
+
+        #[test]
+        fn a_call_may_outlive_its_runtime() {
+            let made = async || <$database>::empty().await.fresh_store().await;
+            scenes::a_call_may_outlive_its_runtime(made, &async |store| {
+                <$database>::migrate(store).await.unwrap();
+            });
+        }
     };
     ($database:ty, $of:ident: $($scene:ident)*) => {
         $(

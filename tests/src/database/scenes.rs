@@ -10,6 +10,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use crate::attempt::{TERMS, claim, finish, grant, key};
+use crate::body::dropped_after;
 
 // CASES N16
 pub async fn keys_that_collations_confuse_are_apart<S: Store>(store: &S) {
@@ -161,4 +162,36 @@ pub fn runtimes_do_not_depend_on_each_other<S: Store + Clone>(made: impl AsyncFn
     second.block_on(finish(&store, &key("order", "second"), 1, TERMS));
     drop(second);
     runtime().block_on(finish(&store, &key("order", "third"), 1, TERMS));
+}
+
+/// However often a call was polled: dropped outside of its runtime, before or after that has ended.
+pub fn a_call_may_outlive_its_runtime<S: Store + Clone>(
+    made: impl AsyncFn() -> S,
+    migrate: &impl AsyncFn(&S),
+) {
+    let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+    let home = runtime();
+    let store = home.block_on(made());
+    for (number, ends_first) in [(1, true), (2, false)] {
+        for polls in 1.. {
+            let key = key("runtime", &format!("{number}-{polls}"));
+            let mut calls = Box::pin(async {
+                migrate(&store).await;
+                finish(&store, &key, 1, TERMS).await;
+            });
+            let mut ended = Some(runtime());
+            let calling = dropped_after(polls, calls.as_mut());
+            let done = ended.as_ref().unwrap().block_on(calling);
+            if ends_first {
+                ended = None;
+            }
+            drop(calls);
+            drop(ended);
+            if done.is_some() {
+                break;
+            }
+        }
+        let after = key("runtime", &format!("after {number}"));
+        home.block_on(finish(&store, &after, 1, TERMS));
+    }
 }

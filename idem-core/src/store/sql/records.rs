@@ -226,7 +226,7 @@ impl<D: Dialect> Records<D> {
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         in_runtime()?;
         let connection = self.connection().await?;
-        D::migrate(connection).await
+        self.carried(D::migrate(connection)).await
     }
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
