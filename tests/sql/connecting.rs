@@ -2,17 +2,19 @@
 //! longer than a call may take, as when many clients come back to a server at once, a later call
 //! has what an earlier one has begun.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
 use idem_core::store::{PostgresStore, Store};
 use idem_tests::attempt::key;
 use idem_tests::database::{Database, OnPostgres};
+use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
 const LIMIT: Duration = Duration::from_millis(200);
@@ -74,4 +76,36 @@ async fn a_connection_that_takes_longer_than_a_call_is_there_for_a_later_one() {
         assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
     assert!(opened.load(Ordering::SeqCst) <= MOST);
+}
+
+/// A pooler that has no connection left lets nobody in, by a code that says nothing else.
+fn full() -> io::Result<u16> {
+    const REFUSAL: &[u8] = b"SFATAL\0VFATAL\0CXX000\0Mmax clients reached\0\0";
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    thread::spawn(move || -> io::Result<()> {
+        loop {
+            let (mut client, _) = listener.accept()?;
+            let mut length = [0; 4];
+            client.read_exact(&mut length)?;
+            let mut startup = vec![0; u32::from_be_bytes(length) as usize - length.len()];
+            client.read_exact(&mut startup)?;
+            let length = u32::try_from(REFUSAL.len() + 4).unwrap().to_be_bytes();
+            client.write_all(&[b"E", &length[..], REFUSAL].concat())?;
+        }
+    });
+    Ok(port)
+}
+
+/// Nothing was asked, so it is no answer that one of many calls may be alone to meet.
+#[tokio::test]
+async fn who_is_not_let_in_by_an_unknown_code_has_no_connection() {
+    let url = format!(
+        "postgres://shop@127.0.0.1:{}/shop?sslmode=disable",
+        full().unwrap()
+    );
+    let store = PostgresStore::new(PgPool::connect_lazy(&url).unwrap());
+    let refused = store.peek(&key("full", "A")).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Unavailable, "{refused}");
+    assert!(refused.to_string().contains("max clients"), "{refused}");
 }

@@ -89,6 +89,15 @@ impl Fault {
         self
     }
 
+    /// Met before anything was asked: what nobody understands says nothing of the call, and there is no
+    /// connection. So do poolers speak, by codes of their own, that have none.
+    pub(super) fn while_connecting(mut self) -> Self {
+        if self.class == Class::Protocol {
+            self.class = Class::Unavailable;
+        }
+        self
+    }
+
     /// Whether somebody has what the call needs.
     pub(super) fn is_locked(&self) -> bool {
         self.class == Class::Locked

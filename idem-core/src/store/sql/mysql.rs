@@ -8,6 +8,7 @@
 //! The time is `UTC_TIMESTAMP(6)`, in a statement that is sent after the lock was granted.
 //! `SYSDATE(6)` reads a local clock that repeats an hour each autumn.
 
+mod class;
 mod statements;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use sqlx::error::DatabaseError;
 use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlRow};
 use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlConnection, QueryBuilder};
 
+use self::class::class;
 use self::statements::{
     COMMIT, DELETE, FIND, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
 };
@@ -192,7 +194,6 @@ impl Dialect for MySql {
         }
     }
 
-    /// By number: the SQLSTATE of a lock time-out and of much else is only `HY000`.
     fn class(error: &dyn DatabaseError) -> Class {
         let error = error.try_downcast_ref::<MySqlDatabaseError>();
         error.map_or(Class::Protocol, |error| class(error.number()))
@@ -264,31 +265,6 @@ async fn tables(connection: &mut MySqlConnection) -> sqlx::Result<Tables> {
     })
 }
 
-fn class(number: u16) -> Class {
-    match number {
-        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001; what Group
-        // Replication rolls back at its commit. Galera says 1213 then.
-        1213 | 1020 | 3101 => Class::Conflict,
-        // ER_LOCK_WAIT_TIMEOUT
-        1205 => Class::Locked,
-        // Interrupted; took too long, to MySQL, to MariaDB.
-        1317 | 3024 | 1969 => Class::Stopped,
-        // Read-only: an option, a transaction, a mode. Disk, table, memory, connections: full. A node
-        // without its cluster, of Galera, of Group Replication.
-        1290 | 1792 | 1836 | 1021 | 1114 | 1037 | 1041 | 1040 | 1203 | 1226 | 1047 | 3100 => {
-            Class::Refused
-        }
-        // Shut down, killed, idle for too long.
-        1053 | 1927 | 4031 => Class::Unavailable,
-        // No such database or user; the host is blocked or not known, the account is locked, the
-        // password is old.
-        1049 | 1044 | 1045 | 1698 | 1129 | 1130 | 3118 | 4151 | 1820 | 1862 => Class::NotLetIn,
-        // No database chosen; no such table or column; no such right.
-        1046 | 1146 | 1054 | 1142 | 1143 | 1227 => Class::Misconfigured,
-        _ => Class::Protocol,
-    }
-}
-
 fn judge(flush: i64, has_binlog: bool, sync_binlog: i64, engine: Option<&str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(engine) = engine.filter(|engine| !engine.eq_ignore_ascii_case("innodb")) {
@@ -332,26 +308,6 @@ fn dirty(isolation: &[(String, String)]) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_are_told_apart_by_their_number() {
-        let expected = [
-            (1213, Class::Conflict),
-            (1020, Class::Conflict),
-            (1205, Class::Locked),
-            (1317, Class::Stopped),
-            (1969, Class::Stopped),
-            (1290, Class::Refused),
-            (1047, Class::Refused),
-            (1053, Class::Unavailable),
-            (1045, Class::NotLetIn),
-            (1146, Class::Misconfigured),
-            (1406, Class::Protocol),
-        ];
-        for (number, expected) in expected {
-            assert_eq!(class(number), expected, "{number}");
-        }
-    }
 
     #[test]
     fn a_set_up_is_judged_by_what_it_can_lose() {

@@ -252,7 +252,7 @@ impl<D: Dialect> Records<D> {
                 let why = format!("no connection to {}: {error}", self.pools.place());
                 Err(Self::fault(io::Error::new(error.kind(), why).into()))
             }
-            Err(error) => Err(Self::fault(error)),
+            Err(error) => Err(Self::fault(error).while_connecting()),
         }
     }
 

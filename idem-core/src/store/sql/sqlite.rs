@@ -193,8 +193,9 @@ impl Dialect for Sqlite {
     fn class(error: &dyn DatabaseError) -> Class {
         let code = error.code().and_then(|code| code.parse::<u32>().ok());
         match code.unwrap_or_default() & 0xff {
-            // SQLITE_BUSY, SQLITE_LOCKED: whoever has the file may end soon.
-            5 | 6 => Class::Conflict,
+            // SQLITE_BUSY, SQLITE_LOCKED: whoever has the file may end soon. SQLITE_PROTOCOL: as busy,
+            // where WAL is being opened or recovered.
+            5 | 6 | 15 => Class::Conflict,
             // NOMEM, READONLY, IOERR, FULL
             7 | 8 | 10 | 13 => Class::Refused,
             // PERM, CANTOPEN

@@ -5,7 +5,11 @@ use super::super::fault::Class;
 /// By the classes and codes of appendix A of the manual.
 pub(super) fn class(code: &str) -> Class {
     match code {
-        "40001" | "40P01" => Class::Conflict,
+        // A snapshot that is too old for what it would have to show.
+        "72000" => Class::Conflict,
+        // Nobody knows whether it was done; the transaction was idle, or open, for too long, and its
+        // session is ended.
+        "40003" | "25P03" | "25P04" => Class::Unavailable,
         "55P03" => Class::Locked,
         // By `statement_timeout`, or by somebody.
         "57014" => Class::Stopped,
@@ -18,6 +22,8 @@ pub(super) fn class(code: &str) -> Class {
         "26000" | "42P05" => Class::Unprepared,
         _ => match code.get(..2) {
             Some("28") => Class::NotLetIn,
+            // The transaction was rolled back: a deadlock, a serialisation failure.
+            Some("40") => Class::Conflict,
             // Out of memory, disk or connections.
             Some("53") => Class::Refused,
             // Connection trouble; shut down or starting; trouble of the system.
@@ -36,6 +42,11 @@ mod tests {
         let expected = [
             ("40001", Class::Conflict),
             ("40P01", Class::Conflict),
+            ("40000", Class::Conflict),
+            ("40003", Class::Unavailable),
+            ("72000", Class::Conflict),
+            ("25P03", Class::Unavailable),
+            ("25P04", Class::Unavailable),
             ("55P03", Class::Locked),
             ("57014", Class::Stopped),
             ("57P01", Class::Unavailable),
@@ -45,6 +56,9 @@ mod tests {
             ("28P01", Class::NotLetIn),
             ("3D000", Class::NotLetIn),
             ("26000", Class::Unprepared),
+            // A transaction that its body has spoilt; a record that can not be read.
+            ("25P02", Class::Protocol),
+            ("XX001", Class::Protocol),
             ("22001", Class::Protocol),
             ("", Class::Protocol),
         ];
