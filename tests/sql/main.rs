@@ -5,5 +5,6 @@ mod history;
 mod mysql;
 mod outage;
 mod postgres;
+mod secrecy;
 mod sqlite;
 mod stands;

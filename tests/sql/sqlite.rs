@@ -7,7 +7,7 @@ use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{SqliteStore, Store, StoreKey};
-use idem_tests::attempt::{TERMS, claim, codes, finish, hash, key, left};
+use idem_tests::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use idem_tests::database::scenes;
 use idem_tests::long::operations;
 use sqlx::SqlitePool;
@@ -121,6 +121,25 @@ async fn a_storm_over_four_pools_grants_each_key_once() {
         stores.push(file.store().await.limit(Duration::from_secs(20)));
     }
     scenes::a_storm_on_few_keys_grants_each_once(&stores).await;
+}
+
+// CASES N34
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_counts_from_its_grant() {
+    let file = InAFile::new();
+    let store = file.store().await.limit(Duration::from_secs(20));
+    finish(&store, &key("order", "first"), 1, TERMS).await;
+    let keeper = file.pool().await.begin_with("BEGIN IMMEDIATE").await;
+    let (key, now) = (key("order", "late"), store.now().await.unwrap());
+    let claim = claim(1, now, TERMS);
+    let (answer, released) = tokio::join!(store.claim(&key, &claim), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let released = store.now().await.unwrap();
+        keeper.unwrap().rollback().await.unwrap();
+        released
+    });
+    let granted = grant(answer.unwrap().reply);
+    assert!(granted.since >= released, "{granted:?} before {released:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

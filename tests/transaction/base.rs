@@ -1,6 +1,7 @@
 //! What the scenes need of a database.
 
 use std::future::Future;
+use std::time::Duration;
 
 use idem_core::store::Store;
 use idem_core::transaction::Database;
@@ -12,6 +13,9 @@ use sqlx::{Pool, Transaction};
 pub(crate) trait Base: Database {
     /// Whether even a call without patience waits, so that an answer does not tell who has waited.
     const ALWAYS_WAITS: bool = false;
+
+    /// How soon a call without patience is told that somebody else has its key.
+    const IS_TOLD_WITHIN: Duration = Duration::from_secs(1);
 
     type Store: Store;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use idem_core::{Attempt, Error, Key, Outcome, Policy, observe};
 use idem_tests::body::until;
-use sqlx::{AssertSqlSafe, Executor};
+use sqlx::{AssertSqlSafe, Executor, Transaction};
 
 use crate::base::{Base, Place};
 use crate::shop::{Then, pay, pay_or_wait, pay_or_wait_briefly, refusal};
@@ -16,11 +16,16 @@ pub(crate) async fn a_duplicate_is_told_that_the_first_runs_and_other_keys_flow<
     pay(&place, &mut first, 1, Then::End).await.unwrap();
 
     let mut second = place.begin().await;
-    let asked = Instant::now();
-    let refused = refusal(pay(&place, &mut second, 1, Then::End).await);
-    assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
-    assert!(refused.is_retryable());
-    assert!(asked.elapsed() < Duration::from_secs(5));
+    let mut quickest = Duration::MAX;
+    // Of several, as the machine may be busy.
+    for _ in 0..5 {
+        let asked = Instant::now();
+        let refused = refusal(pay(&place, &mut second, 1, Then::End).await);
+        quickest = quickest.min(asked.elapsed());
+        assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+        assert!(refused.is_retryable());
+    }
+    assert!(quickest < D::IS_TOLD_WITHIN, "{quickest:?}");
     pay(&place, &mut second, 2, Then::End).await.unwrap();
     second.commit().await.unwrap();
     assert_eq!(place.effects().await, [2]);
@@ -76,30 +81,36 @@ pub(crate) async fn who_has_waited_counts_its_time_from_then_on<D: Base>() {
     let place = D::place().await;
     let mut first = place.begin().await;
     pay_or_wait(&place, &mut first, 1, Then::End).await.unwrap();
-    let second = async {
-        let mut tx = place.begin().await;
-        let key = Key::new("pay_or_wait", 1_i64).unwrap();
-        let policy = Policy::new()
-            .wait_in_progress()
-            .wait(Duration::from_secs(20));
-        let body = async |_: &mut sqlx::Transaction<'_, D>| {
-            let attempt = Attempt::current().expect("this body is guarded");
-            anyhow::Ok(attempt.fence().as_u64())
-        };
-        let fence = place.idem.run_in(&mut tx, key, policy, body).await;
-        tx.commit().await.unwrap();
-        fence.unwrap()
-    };
+    let second = async { fence_in(&place, place.begin().await).await };
     let rollback = async {
         somebody_waits(&place).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        first.rollback().await.unwrap();
-        u64::try_from(since.as_micros()).unwrap()
+        rolled_back_late(first).await
     };
-    // A fence is the time of the grant, by the clock of this machine.
     let (fence, rolled_back) = tokio::join!(second, rollback);
     assert!(fence >= rolled_back, "{fence} before {rolled_back}");
+}
+
+/// Which is the time of the grant, by the clock of this machine.
+pub(crate) async fn fence_in<D: Base>(place: &Place<D>, mut tx: Transaction<'_, D>) -> u64 {
+    let key = Key::new("pay_or_wait", 1_i64).unwrap();
+    let policy = Policy::new()
+        .wait_in_progress()
+        .wait(Duration::from_secs(20));
+    let body = async |_: &mut Transaction<'_, D>| {
+        let attempt = Attempt::current().expect("this body is guarded");
+        anyhow::Ok(attempt.fence().as_u64())
+    };
+    let fence = place.idem.run_in(&mut tx, key, policy, body).await;
+    tx.commit().await.unwrap();
+    fence.unwrap()
+}
+
+/// When it was rolled back, by the same clock.
+pub(crate) async fn rolled_back_late<D: Base>(tx: Transaction<'_, D>) -> u64 {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    tx.rollback().await.unwrap();
+    u64::try_from(since.as_micros()).unwrap()
 }
 
 // Q05

@@ -43,6 +43,8 @@ async fn place(server: &str) -> Place<MySql> {
 
 impl Base for MySql {
     const ALWAYS_WAITS: bool = true;
+    /// The server waits in whole seconds.
+    const IS_TOLD_WITHIN: Duration = Duration::from_secs(2);
 
     type Store = MySqlStore;
 

@@ -8,6 +8,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::base::{Base, Place};
+use crate::concurrent::{fence_in, rolled_back_late};
 use crate::isolation::code;
 use crate::shop::{Then, pay, refusal};
 
@@ -181,6 +182,17 @@ async fn a_file_that_somebody_keeps_is_waited_for_as_long_as_the_connection_says
     pay(&place, &mut late, 1, Then::End).await.unwrap();
     late.commit().await.unwrap();
     assert_eq!(place.effects().await, [1]);
+}
+
+// N34
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_waited_for_the_file_counts_its_time_from_then_on() {
+    let place = Sqlite::place().await;
+    let keeper = place.begin().await;
+    // Asks for the file when it asks for its key.
+    let late = place.pool.begin().await.unwrap();
+    let (fence, rolled_back) = tokio::join!(fence_in(&place, late), rolled_back_late(keeper));
+    assert!(fence >= rolled_back, "{fence} before {rolled_back}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
