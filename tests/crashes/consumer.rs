@@ -11,7 +11,6 @@ use idem_core::consumer::MessageId;
 use idem_examples::rabbit::{Link, Rabbit};
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
-use idem_tests::mortal::base::Base;
 use idem_tests::mortal::lease::effects;
 use idem_tests::mortal::places::{Place, Placed};
 use idem_tests::process::Worker;
@@ -21,7 +20,7 @@ use idem_tests::wait::until;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
-use sqlx::Postgres;
+use sqlx::{MySql, Postgres, Sqlite};
 use tempfile::TempDir;
 
 use crate::mortal::{SOON, fresh_number};
@@ -55,10 +54,10 @@ impl fmt::Display for Fate {
 
 /// Records, and what bodies do.
 trait Host {
-    const NAME: &str;
-
     /// What becomes of a message whose consumer died behind its effect, in the body.
     const IN_THE_BODY: Fate;
+
+    fn name(&self) -> String;
 
     fn url(&self) -> String;
 
@@ -85,8 +84,11 @@ impl OnRedis {
 }
 
 impl Host for OnRedis {
-    const NAME: &str = "Redis, hold";
     const IN_THE_BODY: Fate = Fate::Parked;
+
+    fn name(&self) -> String {
+        "Redis, hold".to_owned()
+    }
 
     fn url(&self) -> String {
         self.redis.url()
@@ -102,18 +104,21 @@ impl Host for OnRedis {
 }
 
 /// Transaction mode.
-struct InTransaction(Place<Postgres>);
+struct InTransaction<D: Placed>(Place<D>);
 
-impl Host for InTransaction {
-    const NAME: &str = "PostgreSQL, tx";
+impl<D: Placed> Host for InTransaction<D> {
     const IN_THE_BODY: Fate = Fate::Run;
+
+    fn name(&self) -> String {
+        format!("{}, tx", D::NAME)
+    }
 
     fn url(&self) -> String {
         self.0.url.clone()
     }
 
     async fn effects(&self, number: i64) -> usize {
-        let kept = Postgres::kept(&self.0.pool, number).await.unwrap();
+        let kept = D::kept(&self.0.pool, number).await.unwrap();
         assert_eq!(kept.effects, kept.successes, "{kept:?}");
         kept.effects.try_into().unwrap()
     }
@@ -279,7 +284,7 @@ async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(host: &H) 
         let seen = seen.join(", ");
         report(
             "crashes",
-            format_args!("consumer, {}, {point}: {seen}", H::NAME),
+            format_args!("consumer, {}, {point}: {seen}", host.name()),
         );
     }
 }
@@ -293,9 +298,23 @@ mod on {
         a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
     }
 
+    async fn in_transaction<D: Placed>() {
+        let host = InTransaction(D::place().await);
+        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn postgres_a_message_has_one_effect_wherever_its_consumer_dies() {
-        let host = InTransaction(Postgres::place().await);
-        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
+        in_transaction::<Postgres>().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb_a_message_has_one_effect_wherever_its_consumer_dies() {
+        in_transaction::<MySql>().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite_a_message_has_one_effect_wherever_its_consumer_dies() {
+        in_transaction::<Sqlite>().await;
     }
 }

@@ -1,167 +1,18 @@
 //! Lease mode: what the next caller gets, and that no effect is had twice at hold.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use idem_core::{Error, Outcome, RedisStore, observe};
+use idem_core::{Error, Outcome, observe};
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
-use idem_tests::mortal::base::Base;
-use idem_tests::mortal::lease::{Body, Call, Engine, LEASE, Mode, effects};
-use idem_tests::mortal::places::{Place, Placed};
-use idem_tests::redis::{RedisOptions, RedisServer};
+use idem_tests::mortal::lease::{Body, Call, LEASE, Mode};
 use sqlx::{MySql, Postgres, Sqlite};
-use tempfile::TempDir;
 
+use crate::host::{Host, InTable, OnRedis, kill_at};
 use crate::kills;
-use crate::mortal::{Mortal, Order, SOON, Sends, fresh_number, unit};
+use crate::mortal::{SOON, Sends};
 use crate::table::{Seen, Verdict, cells};
-
-/// A store, and what bodies do with it.
-trait Host {
-    fn url(&self) -> &str;
-
-    fn engine(&self) -> &Engine;
-
-    fn ledger(&self) -> &Path;
-
-    fn settles_in(&self) -> bool;
-
-    /// What is counted of what is sent.
-    fn unit(&self) -> &'static str;
-
-    async fn run(&self, call: Call<'_>) -> Result<u32>;
-
-    /// How often the effect of a number has happened.
-    async fn effects(&self, mode: Mode, number: i64) -> usize;
-}
-
-/// A file in which each effect is a line.
-struct Ledger {
-    file: PathBuf,
-    _folder: TempDir,
-}
-
-impl Ledger {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        Self {
-            file: folder.path().join("ledger"),
-            _folder: folder,
-        }
-    }
-
-    fn effects(&self, number: i64) -> usize {
-        effects(&self.file, number).unwrap()
-    }
-}
-
-struct OnRedis {
-    server: RedisServer,
-    url: String,
-    engine: Engine,
-    ledger: Ledger,
-}
-
-impl OnRedis {
-    async fn new() -> Self {
-        let server = RedisServer::start(RedisOptions::new()).unwrap();
-        let store = RedisStore::connect(&server.url()).await.unwrap();
-        Self {
-            url: server.url(),
-            server,
-            engine: Engine::new(store).unwrap(),
-            ledger: Ledger::new(),
-        }
-    }
-}
-
-impl Host for OnRedis {
-    fn url(&self) -> &str {
-        &self.url
-    }
-
-    fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    fn ledger(&self) -> &Path {
-        &self.ledger.file
-    }
-
-    fn settles_in(&self) -> bool {
-        false
-    }
-
-    fn unit(&self) -> &'static str {
-        "sends"
-    }
-
-    async fn run(&self, call: Call<'_>) -> Result<u32> {
-        call.with_a_ledger(self.ledger()).await
-    }
-
-    async fn effects(&self, _: Mode, number: i64) -> usize {
-        self.ledger.effects(number)
-    }
-}
-
-struct InTable<D: Base> {
-    place: Place<D>,
-    engine: Engine,
-    ledger: Ledger,
-}
-
-impl<D: Placed> InTable<D> {
-    async fn new() -> Self {
-        let place = D::place().await;
-        Self {
-            engine: Engine::new(D::store(place.pool.clone())).unwrap(),
-            place,
-            ledger: Ledger::new(),
-        }
-    }
-}
-
-impl<D: Placed> Host for InTable<D> {
-    fn url(&self) -> &str {
-        &self.place.url
-    }
-
-    fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    fn ledger(&self) -> &Path {
-        &self.ledger.file
-    }
-
-    fn settles_in(&self) -> bool {
-        true
-    }
-
-    fn unit(&self) -> &'static str {
-        unit::<D>()
-    }
-
-    async fn run(&self, call: Call<'_>) -> Result<u32> {
-        match call.mode.body {
-            Body::SettlesIn => call.with_a_database(&self.place.pool).await,
-            _ => call.with_a_ledger(self.ledger()).await,
-        }
-    }
-
-    async fn effects(&self, mode: Mode, number: i64) -> usize {
-        if mode.body != Body::SettlesIn {
-            return self.ledger.effects(number);
-        }
-        let kept = D::kept(&self.place.pool, number).await.unwrap();
-        assert_eq!(kept.effects, kept.successes, "{kept:?}");
-        usize::try_from(kept.effects).unwrap()
-    }
-}
 
 /// A key whose owner has died.
 struct Death {
@@ -177,19 +28,19 @@ struct Death {
 
 // E09
 async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Host) {
-    let kills = kills(5, 50);
     let sends = RefCell::default();
-    let half = async |kills: std::ops::Range<usize>| {
+    let half = async |is_second: bool| {
         let mut deaths = Vec::new();
         for (point, mode, _) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
-            for kill in kills.clone() {
+            let (all, first) = (kills_in(mode), kills_in(mode) / 2);
+            for kill in if is_second { first..all } else { 0..first } {
                 let death = Box::pin(kill_one(host, point, mode, kill, &sends)).await;
                 deaths.push(death);
             }
         }
         deaths
     };
-    let (deaths, others) = tokio::join!(half(0..kills / 2), half(kills / 2..kills));
+    let (deaths, others) = tokio::join!(half(false), half(true));
     let mut seen = Seen::default();
     for death in deaths.into_iter().chain(others) {
         seen.add(death.point, death.mode, judge(host, &death).await);
@@ -206,6 +57,14 @@ async fn what_becomes_of_a_key_is_as_the_table_says(store: &str, host: &impl Hos
     }
 }
 
+/// Of each point. Transactions, which are committed or not, die more often.
+fn kills_in(mode: Mode) -> usize {
+    match mode.body {
+        Body::SettlesIn => kills(25, 100),
+        _ => kills(5, 50),
+    }
+}
+
 fn is_for(host: &impl Host, mode: Mode) -> bool {
     host.settles_in() || mode.body != Body::SettlesIn
 }
@@ -217,26 +76,8 @@ async fn kill_one(
     kill: usize,
     sends: &RefCell<Sends>,
 ) -> Death {
-    let order = (point, Some(mode));
-    let (number, began) = loop {
-        let number = fresh_number();
-        let nth = sends.borrow().nth(order, kill, kills(5, 50));
-        let mortal = Mortal::start(Order {
-            mode: Some(mode),
-            url: host.url(),
-            number,
-            point,
-            nth,
-            ledger: host.ledger(),
-        });
-        let mortal = mortal.await;
-        let began = mortal.started;
-        mortal.arrives().await;
-        let end = mortal.dies().await;
-        if sends.borrow_mut().learn(order, nth, &end) {
-            break (number, began);
-        }
-    };
+    let nth = (kill, kills_in(mode));
+    let (number, began) = kill_at(host, point, mode, nth, sends).await;
     let effects = host.effects(mode, number).await;
     let mut death = Death {
         number,
@@ -326,7 +167,6 @@ mod on {
     async fn redis_what_becomes_of_a_key_is_as_the_table_says() {
         let host = OnRedis::new().await;
         what_becomes_of_a_key_is_as_the_table_says("Redis", &host).await;
-        drop(host.server);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

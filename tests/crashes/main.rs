@@ -3,7 +3,9 @@
 //! A kill is a process that ended by SIGKILL. `IDEM_LONG=1` kills more often.
 
 mod consumer;
+mod host;
 mod lease;
+mod locks;
 mod mortal;
 mod table;
 mod transaction;

@@ -1,7 +1,7 @@
 //! One process that consumes messages, to be killed. The effect of a message is a line with its id
 //! in a file; or, in transaction mode, a row with the number that is its id.
 //!
-//! Arguments: the broker's URL, the queue, the store's URL (of PostgreSQL it is transaction mode),
+//! Arguments: the broker's URL, the queue, the store's URL (of a database it is transaction mode),
 //! the file, and the point at which it says `here` and stays, or dies, or `nowhere`. At the end of
 //! its stdin it takes no more messages, and ends when it has answered those that it has.
 
@@ -18,40 +18,55 @@ use idem_core::{Error, Idempotency, Key, MemoryStore, Policy};
 use idem_examples::rabbit::{Message, Rabbit};
 use idem_tests::mortal::base::Base;
 use idem_tests::mortal::{Point, transaction, trap, wire};
-use sqlx::{Pool, Postgres};
+use sqlx::{MySql, Pool, Postgres, Sqlite};
 
 /// Where effects and records are.
-#[derive(Clone)]
 enum Place {
-    File {
-        file: String,
-        idem: Idempotency,
-    },
-    Table {
-        pool: Pool<Postgres>,
-        idem: Idempotency,
-    },
+    File { file: String, idem: Idempotency },
+    Postgres(Table<Postgres>),
+    MySql(Table<MySql>),
+    Sqlite(Table<Sqlite>),
+}
+
+struct Table<D: sqlx::Database> {
+    pool: Pool<D>,
+    idem: Idempotency,
+}
+
+impl<D: Base> Table<D> {
+    fn open(url: &str) -> Result<Self> {
+        Ok(Self {
+            pool: D::open(url)?,
+            // Its store is never asked.
+            idem: Idempotency::builder(MemoryStore::new()).build()?,
+        })
+    }
+
+    async fn take(&self, id: &MessageId) -> Result<()> {
+        transaction::once(&self.idem, &self.pool, id.as_str().parse()?).await?;
+        Ok(())
+    }
 }
 
 impl Place {
     async fn new(store: &str, file: String) -> Result<Self> {
-        if store.starts_with("postgres:") {
-            // Its store is never asked.
-            let idem = Idempotency::builder(MemoryStore::new()).build()?;
-            let pool = Postgres::open(store)?;
-            return Ok(Self::Table { pool, idem });
-        }
-        let idem = Idempotency::redis(store).await?;
-        Ok(Self::File { file, idem })
+        Ok(match store.split_once(':') {
+            Some(("postgres", _)) => Self::Postgres(Table::open(store)?),
+            Some(("mysql", _)) => Self::MySql(Table::open(store)?),
+            Some(("sqlite", _)) => Self::Sqlite(Table::open(store)?),
+            _ => Self::File {
+                file,
+                idem: Idempotency::redis(store).await?,
+            },
+        })
     }
 
     async fn take(&self, id: &MessageId) -> Result<()> {
         match self {
             Self::File { file, idem } => note_once(idem, file, id).await,
-            Self::Table { pool, idem } => {
-                transaction::once(idem, pool, id.as_str().parse()?).await?;
-                Ok(())
-            }
+            Self::Postgres(table) => table.take(id).await,
+            Self::MySql(table) => table.take(id).await,
+            Self::Sqlite(table) => table.take(id).await,
         }
     }
 }
@@ -72,7 +87,7 @@ async fn main() -> Result<()> {
     };
     // One at a time: then the next message comes when the last one was acknowledged.
     let at_once = if trap::is(Point::AckDone) { 1 } else { 16 };
-    let place = Place::new(store, file.clone()).await?;
+    let place = Arc::new(Place::new(store, file.clone()).await?);
     let handler = move |message: Message| {
         let place = place.clone();
         async move { handle(&place, message).await }

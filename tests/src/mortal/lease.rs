@@ -22,6 +22,9 @@ use crate::faulty::{Fault, Faulty, Verb};
 /// The shortest lease that is allowed: the next caller waits for its end.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// The prefix of the keys that are locked.
+pub const LOCKS: &str = "mortal:lock";
+
 /// How an attempt treats its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mode {
@@ -44,6 +47,8 @@ pub enum Body {
     Recovers,
     /// As plain, in a task of its own.
     Detached,
+    /// None: a lock is held for as long.
+    Locks,
 }
 
 impl Mode {
@@ -57,6 +62,7 @@ impl Mode {
             Body::SettlesIn => ", settle_in",
             Body::Recovers => ", recover",
             Body::Detached => ", detach",
+            Body::Locks => ", lock",
         };
         format!("{policy}{body}")
     }
@@ -70,6 +76,7 @@ impl Mode {
             "settle_in" => Body::SettlesIn,
             "recover" => Body::Recovers,
             "detach" => Body::Detached,
+            "lock" => Body::Locks,
             _ => bail!("no body is called {body:?}"),
         };
         Ok(Self {
@@ -111,6 +118,12 @@ impl Engine {
             deadly: Arc::new(deadly),
         })
     }
+
+    /// The engine itself.
+    #[must_use]
+    pub fn idem(&self) -> &Idempotency {
+        &self.idem
+    }
 }
 
 impl fmt::Debug for Engine {
@@ -140,8 +153,17 @@ impl Call<'_> {
                 let call = detached(engine, self.mode, self.number, ledger);
                 self.around(call).await
             }
+            Body::Locks => self.around(self.hold()).await,
             _ => self.run(async || self.note(ledger).await).await,
         }
+    }
+
+    async fn hold(&self) -> Result<u32> {
+        let key = Key::new(LOCKS, self.number)?;
+        let lock = self.engine.idem.lock(key).lease(LEASE).acquire().await?;
+        let who = self.body(async || Ok(())).await?;
+        lock.release().await?;
+        Ok(who)
     }
 
     async fn note(&self, ledger: &Path) -> Result<()> {

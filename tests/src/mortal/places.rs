@@ -61,6 +61,18 @@ impl Placed for Postgres {
     }
 }
 
+/// One whose transactions have this isolation, unless they say another one.
+pub async fn postgres_at(level: &str) -> Place<Postgres> {
+    let mut place = Postgres::place().await;
+    let level = level.replace(' ', "%20");
+    place.url = format!(
+        "{}&options[default_transaction_isolation]={level}",
+        place.url
+    );
+    place.pool = Postgres::open(&place.url).unwrap();
+    place
+}
+
 impl Placed for MySql {
     async fn place() -> Place<Self> {
         let (url, name) = (MARIADB.url(), format!("made_{}", count()));

@@ -19,6 +19,7 @@ pub async fn pay<D: Base>(
     tx: &mut Transaction<'_, D>,
     number: i64,
 ) -> Result<u32> {
+    trap::all_sent(Point::ClaimSent);
     trap::at(Point::Claimed);
     D::add(tx, number).await?;
     trap::at(Point::Effect);
@@ -30,6 +31,7 @@ pub async fn pay<D: Base>(
 pub async fn once<D: Base>(idem: &Idempotency, pool: &Pool<D>, number: i64) -> Result<u32> {
     let mut tx = D::begin(pool).await?;
     trap::at(Point::Begun);
+    trap::count_sends(Point::ClaimSent);
     let who = pay(idem, &mut tx, number).await?;
     trap::all_sent(Point::RecordSent);
     trap::at(Point::Written);
