@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::crew::{Crew, Orders, sweep};
 use crate::fault::{self, Fault};
-use crate::ground::Ground;
+use crate::ground::{Ground, Left};
 use crate::size::Size;
 use crate::tally::Tally;
 
@@ -42,6 +42,10 @@ pub(crate) struct Outcome {
     pub(crate) losses: BTreeMap<Law, Vec<String>>,
     /// Keys that everything that is promised was judged at.
     pub(crate) whole: usize,
+    /// What the store has at the end.
+    pub(crate) left: Left,
+    /// Nobody told it to do anything any more when all calls had ended.
+    pub(crate) is_quiet: bool,
     took: Duration,
 }
 
@@ -79,7 +83,9 @@ impl Campaign {
         let crew = Crew::start(self.size.workers, orders, &mut dice)?;
         thread::sleep(WARM_UP);
         self.break_things(ground, &crew, &folder, &course, &mut dice)?;
-        crew.finish()?;
+        crew.rest()?;
+        let is_quiet = is_quiet(ground)?;
+        crew.leave()?;
         let counted = operations(folder.path())?;
         sweep(&self.orders(ground.direct_url(), &folder, 16))?;
         let mut outcome = Outcome {
@@ -90,6 +96,8 @@ impl Campaign {
             violations: BTreeMap::new(),
             losses: BTreeMap::new(),
             whole: 0,
+            left: ground.left()?,
+            is_quiet,
             took: Duration::ZERO,
         };
         let applied = course.applied.into_inner().unwrap();
@@ -219,6 +227,13 @@ impl Campaign {
     }
 }
 
+/// For a lease, in which every attempt that somebody thinks alive would be renewed.
+fn is_quiet<G: Ground>(ground: &G) -> Result<bool> {
+    let before = ground.pulse()?;
+    thread::sleep(LEASE);
+    Ok(ground.pulse()? == before)
+}
+
 fn add(to: &mut BTreeMap<Law, Vec<String>>, key: u64, broken: Vec<Broken>) {
     for Broken { law, why } in broken {
         to.entry(law).or_default().push(format!("key {key}: {why}"));
@@ -284,9 +299,11 @@ impl Outcome {
             operations,
             tally,
             whole,
+            left,
             took,
             ..
         } = self;
+        let Left { records, endless } = left;
         let all: usize = self.faults.values().sum();
         let faults: Vec<String> = self
             .faults
@@ -295,7 +312,8 @@ impl Outcome {
             .collect();
         format!(
             "{title}: {operations} operations on {tally}, {all} faults ({}), {} violations{}, {} \
-             losses{} ({whole} keys judged before the first one), {} s",
+             losses{} ({whole} keys judged before the first one), {records} records left, {endless} of \
+             them without an end, {} s",
             faults.join(", "),
             count(&self.violations),
             by_law(&self.violations),

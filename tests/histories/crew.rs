@@ -59,26 +59,37 @@ impl<'a> Crew<'a> {
         worker.thaw()
     }
 
-    /// Lets all of them come to an end.
-    pub(crate) fn finish(&self) -> Result<()> {
+    /// Lets all calls come to an end. Their processes stay.
+    pub(crate) fn rest(&self) -> Result<()> {
         for worker in &self.workers {
             lock(worker).say("stop")?;
         }
-        for worker in &self.workers {
-            is_done(&lock(worker))?;
-        }
-        Ok(())
+        self.workers
+            .iter()
+            .try_for_each(|worker| is_done(&lock(worker)))
+    }
+
+    pub(crate) fn leave(&self) -> Result<()> {
+        self.workers
+            .iter()
+            .try_for_each(|worker| leaves(&lock(worker)))
     }
 }
 
 /// Has every key asked until it has an answer.
 pub(crate) fn sweep(orders: &Orders<'_>) -> Result<()> {
-    is_done(&launch(orders, SWEEPER, 0)?)
+    let sweeper = launch(orders, SWEEPER, 0)?;
+    is_done(&sweeper)?;
+    leaves(&sweeper)
 }
 
 fn is_done(worker: &Worker) -> Result<()> {
     let said = worker.hear(10 * SOON)?;
     ensure!(said == "done", "a worker said {said:?}");
+    Ok(())
+}
+
+fn leaves(worker: &Worker) -> Result<()> {
     let end = worker.finish(SOON)?;
     ensure!(end.success(), "a worker ended: {end}");
     Ok(())

@@ -1,5 +1,7 @@
 //! Stores that can be broken, and the ways to break each.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use fastrand::Rng;
 use idem_tests::cluster::Cluster;
@@ -9,6 +11,19 @@ use idem_tests::redis::{Fsync, RedisOptions, RedisServer};
 use idem_tests::sentinel::Sentinels;
 
 use crate::fault::{self, Fault, lose_reply, wire};
+use crate::postgres;
+
+/// A record of an unknown outcome is kept for a week, all others for a day; what it takes to write them
+/// comes on top.
+pub(crate) const LONGEST: Duration = Duration::from_hours(8 * 24);
+
+/// What a store still has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) records: usize,
+    /// Those that never end, or only after [`LONGEST`].
+    pub(crate) endless: usize,
+}
 
 /// A store between which and its clients stand faults.
 pub(crate) trait Ground: Sync {
@@ -28,6 +43,33 @@ pub(crate) trait Ground: Sync {
 
     /// Does it, and undoes it; whether it took place. `key` is one that is called now.
     fn suffer(&self, fault: Fault, key: &str, dice: &mut Rng) -> Result<bool>;
+
+    /// What it still has.
+    fn left(&self) -> Result<Left>;
+
+    /// Something that becomes another thing when the store is told to do anything.
+    fn pulse(&self) -> Result<String>;
+}
+
+fn left_in<'a>(servers: impl IntoIterator<Item = &'a RedisServer>) -> Result<Left> {
+    servers
+        .into_iter()
+        .try_fold(Left::default(), |left, server| {
+            let (records, endless) = server.keys(LONGEST)?;
+            Ok(Left {
+                records: left.records + records,
+                endless: left.endless + endless,
+            })
+        })
+}
+
+/// How often scripts were run.
+fn pulse_of<'a>(servers: impl IntoIterator<Item = &'a RedisServer>) -> Result<String> {
+    let calls = servers.into_iter().map(|server| {
+        let calls = [server.calls("evalsha")?, server.calls("eval")?];
+        Ok(format!("{}: {calls:?}", server.port()))
+    });
+    Ok(calls.collect::<Result<Vec<_>>>()?.join(", "))
 }
 
 /// One Redis server that forgets nothing when it is killed, behind a wire.
@@ -130,6 +172,14 @@ impl Ground for OneRedis {
         }
         Ok(true)
     }
+
+    fn left(&self) -> Result<Left> {
+        left_in([&self.server])
+    }
+
+    fn pulse(&self) -> Result<String> {
+        pulse_of([&self.server])
+    }
 }
 
 /// One PostgreSQL server behind a wire.
@@ -187,6 +237,14 @@ impl Ground for OnePostgres {
         wire(&self.wire, fault, dice)?;
         Ok(true)
     }
+
+    fn left(&self) -> Result<Left> {
+        postgres::left(self)
+    }
+
+    fn pulse(&self) -> Result<String> {
+        postgres::pulse(self)
+    }
 }
 
 impl Ground for Sentinels {
@@ -213,6 +271,20 @@ impl Ground for Sentinels {
         self.wait_ready()?;
         Ok(true)
     }
+
+    fn left(&self) -> Result<Left> {
+        left_in([self.master()?])
+    }
+
+    fn pulse(&self) -> Result<String> {
+        pulse_of([self.master()?])
+    }
+}
+
+/// Each third slot is somebody else's.
+fn masters(cluster: &Cluster) -> Result<Vec<&RedisServer>> {
+    let slots = (0..3).map(|third| third * 5_500 + 100);
+    slots.map(|slot| cluster.master_of(slot)).collect()
 }
 
 impl Ground for Cluster {
@@ -229,17 +301,22 @@ impl Ground for Cluster {
     fn suffer(&self, _: Fault, key: &str, dice: &mut Rng) -> Result<bool> {
         let slot = self.slot_of(key)?;
         let from = self.master_of(slot)?.port();
-        // Another master: each third slot is somebody else's.
-        let other = (0..3).map(|third| third * 5_500 + 100);
-        let masters = other
-            .map(|slot| self.master_of(slot))
-            .collect::<Result<Vec<_>>>()?;
-        let Some(to) = masters.into_iter().find(|node| node.port() != from) else {
+        let others = masters(self)?.into_iter();
+        let mut others = others.filter(|node| node.port() != from);
+        let Some(to) = others.next() else {
             return Ok(false);
         };
         let moving = self.begin_move(slot, to)?;
         fault::pass(dice, 50..400);
         moving.finish()?;
         Ok(true)
+    }
+
+    fn left(&self) -> Result<Left> {
+        left_in(masters(self)?)
+    }
+
+    fn pulse(&self) -> Result<String> {
+        pulse_of(masters(self)?)
     }
 }

@@ -41,6 +41,10 @@ fn outcome<G: Ground>(campaign: &Campaign, ground: &G) -> Outcome {
     let outcome = campaign.run(ground, BTreeMap::new).unwrap();
     is_told(&outcome, ground);
     assert!(outcome.tally.replays > 0, "nothing was asked for twice");
+    assert!(
+        outcome.left.records > 0,
+        "no record is left to be looked at"
+    );
     outcome
 }
 
@@ -52,9 +56,15 @@ fn is_told<G: Ground>(outcome: &Outcome, ground: &G) {
     assert!(outcome.tally.attempts > 0, "nothing happened");
 }
 
+// E13, L02
 #[track_caller]
 fn assert_kept(outcome: &Outcome) {
     assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
+    assert_eq!(outcome.left.endless, 0, "records without an end");
+    assert!(
+        outcome.is_quiet,
+        "somebody works on when all calls have ended"
+    );
 }
 
 /// What is called lossy has to have something left to be judged.
@@ -65,14 +75,14 @@ fn assert_lost_nothing_else(outcome: &Outcome) {
     assert_kept(outcome);
 }
 
-// E01, E02, E06, E07, R01, R06, R08, R11, X01, X04
+// E01, E02, E04, E06, E07, R01, R06, R08, R11, X01, X04
 #[test]
 fn at_hold_on_redis_no_history_breaks_a_promise() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
     assert_kept(&outcome(&campaign("hold", Level::Hold, 19), &redis));
 }
 
-// E01, E06, E07, E15, X01, X04
+// E01, E04, E06, E07, E15, X01, X04
 #[test]
 fn at_rerun_on_redis_a_second_effect_comes_only_after_an_abandoned_attempt() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
@@ -122,7 +132,7 @@ fn a_redis_that_comes_back_empty_loses_what_it_had_and_nothing_else() {
     assert_lost_nothing_else(&outcome(&campaign("hold", Level::Hold, 5), &redis));
 }
 
-// L01, L04, L06, L08, N21
+// L01, L02, L04, L06, L08, N21
 #[test]
 fn a_lock_on_redis_has_one_holder_and_nothing_is_written_behind_a_later_one() {
     has_one_holder(&OneRedis::start(Kind::Durable).unwrap(), 6);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use idem_core::store::PostgresStore;
 use sqlx::PgPool;
 
-use crate::ground::{Ground, OnePostgres};
+use crate::ground::{Ground, LONGEST, Left, OnePostgres};
 
 /// The table of records, the ledger (which call had its effect on which key), and the table of those
 /// who write what was done beside it.
@@ -30,6 +31,29 @@ pub(crate) fn rows(ground: &OnePostgres) -> BTreeMap<u64, Vec<u64>> {
                 .push(call.cast_unsigned());
         }
         rows
+    })
+}
+
+pub(crate) fn left(ground: &OnePostgres) -> Result<Left> {
+    const LEFT: &str = "SELECT count(*), count(*) FILTER (WHERE \
+                        expire_at > extract(epoch FROM clock_timestamp() + $1) * 1000000) \
+                        FROM idempotent_record";
+    with(ground, async |pool| {
+        let left = sqlx::query_as(LEFT).bind(LONGEST);
+        let (records, endless): (i64, i64) = left.fetch_one(&pool).await?;
+        Ok(Left {
+            records: records.try_into()?,
+            endless: endless.try_into()?,
+        })
+    })
+}
+
+/// Every record as it stands.
+pub(crate) fn pulse(ground: &OnePostgres) -> Result<String> {
+    const ALL: &str = "SELECT coalesce(md5(string_agg(one::text, ',' ORDER BY key_hash)), '') \
+                       FROM idempotent_record AS one";
+    with(ground, async |pool| {
+        Ok(sqlx::query_scalar(ALL).fetch_one(&pool).await?)
     })
 }
 

@@ -7,16 +7,10 @@ use crate::payer::Payer;
 use crate::scene::{LEASE, LIMIT, Scene};
 use crate::storm::Tally;
 
-/// How many keys there are, and how many of them never expire.
+/// How many keys there are, and how many of them never end, or later than an unknown outcome is kept.
 fn keys(scene: &Scene) -> (usize, usize) {
-    const COUNT: &str = "local all, eternal, cursor = 0, 0, '0' \
-        repeat local page = redis.call('SCAN', cursor, 'COUNT', 1000) cursor = page[1] \
-        for _, key in ipairs(page[2]) do all = all + 1 \
-        if redis.call('PTTL', key) == -1 then eternal = eternal + 1 end end \
-        until cursor == '0' return all .. ' ' .. eternal";
-    let line = scene.server.cli(&["EVAL", COUNT, "0"]).unwrap();
-    let (all, eternal) = line.split_once(' ').unwrap();
-    (all.parse().unwrap(), eternal.parse().unwrap())
+    const LONGEST: Duration = Duration::from_hours(8 * 24);
+    scene.server.keys(LONGEST).unwrap()
 }
 
 // L02, E13

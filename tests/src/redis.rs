@@ -150,6 +150,19 @@ impl RedisServer {
         Ok(count.parse()?)
     }
 
+    /// How many keys it has, and how many of them never expire, or only after `longest`.
+    pub fn keys(&self, longest: Duration) -> Result<(usize, usize)> {
+        const COUNT: &str = "local all, endless, cursor = 0, 0, '0' \
+            repeat local page = redis.call('SCAN', cursor, 'COUNT', 1000) cursor = page[1] \
+            for _, key in ipairs(page[2]) do all = all + 1 local left = redis.call('PTTL', key) \
+            if left == -1 or left > tonumber(ARGV[1]) then endless = endless + 1 end end \
+            until cursor == '0' return all .. ' ' .. endless";
+        let longest = longest.as_millis().to_string();
+        let line = self.cli(&["EVAL", COUNT, "0", &longest])?;
+        let (all, endless) = line.split_once(' ').context(line.clone())?;
+        Ok((all.parse()?, endless.parse()?))
+    }
+
     /// Cuts the link to its replicas and nothing else: clients and Sentinels notice nothing, later
     /// writes reach nobody. Needs [`RedisOptions::replicated`].
     pub fn cut_replicas(&self) -> Result<()> {

@@ -51,8 +51,7 @@ impl Clients {
         for client in clients.join_all().await {
             client?;
         }
-        self.service.drain().await;
-        Ok(())
+        self.service.drain().await
     }
 
     async fn calls(&self, stop: &AtomicBool, mut dice: Rng) -> Result<()> {
@@ -82,8 +81,7 @@ impl Clients {
         for client in clients.join_all().await {
             client?;
         }
-        self.service.drain().await;
-        Ok(())
+        self.service.drain().await
     }
 
     async fn insist(&self, key: u64) -> Result<()> {

@@ -6,8 +6,9 @@
 //! list), the folder of the histories, a seed, the number of this worker, how many clients, for how many
 //! milliseconds at most a client rests between calls, how many keys are called most, and after how many
 //! operations the next one is new.
-//! It says `ready`, and goes on until it is told anything; then its clients finish, and it says
-//! `done`. The worker that [`SWEEPER`] numbers asks every key until it has an answer, and says `done`.
+//! It says `ready`, and goes on until it is told anything; then its clients finish, it says `done`, and
+//! stays until its stdin ends. The worker that [`SWEEPER`] numbers asks every key until it has an
+//! answer instead.
 
 mod apart;
 mod body;
@@ -51,6 +52,7 @@ async fn main() -> Result<()> {
     unconfirmed::listen()?;
     let folder = Path::new(folder);
     let worker = worker.parse()?;
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let clients = Clients {
         service: Service::open(what, url)?,
         journal: Arc::new(Journal::open(folder, worker)?),
@@ -68,9 +70,8 @@ async fn main() -> Result<()> {
     } else {
         let stop = Arc::new(AtomicBool::new(false));
         let told = {
-            let stop = Arc::clone(&stop);
+            let (stop, lines) = (Arc::clone(&stop), &mut lines);
             async move {
-                let mut lines = BufReader::new(tokio::io::stdin()).lines();
                 let heard = lines.next_line().await;
                 stop.store(true, Ordering::Relaxed);
                 heard
@@ -81,5 +82,6 @@ async fn main() -> Result<()> {
         heard?;
     }
     println!("done");
+    lines.next_line().await?;
     Ok(())
 }

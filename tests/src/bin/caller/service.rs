@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use fastrand::Rng;
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{PostgresStore, Store};
@@ -92,20 +92,22 @@ impl Service {
         matches!(self, Self::Hold(_))
     }
 
-    /// Waits until what calls left behind is settled.
-    pub(crate) async fn drain(&self) {
-        const LONG: Duration = Duration::from_secs(10);
-        match self {
+    /// Waits until what calls left behind is settled. Nothing outlives them that would have to be
+    /// stopped.
+    pub(crate) async fn drain(&self) -> Result<()> {
+        const LONG: Duration = Duration::from_secs(30);
+        let stopped = match self {
             Self::Hold(engines)
             | Self::Recover(engines)
             | Self::Rerun(engines)
             | Self::Transaction(engines, _)
             | Self::Lock(engines) => {
-                engines.told.drain(LONG).await;
-                engines.waiting.drain(LONG).await;
+                engines.told.drain(LONG).await + engines.waiting.drain(LONG).await
             }
-            Self::Textbook(_) | Self::Apart(_) => {}
-        }
+            Self::Textbook(_) | Self::Apart(_) => 0,
+        };
+        ensure!(stopped == 0, "{stopped} attempts outlived their calls");
+        Ok(())
     }
 }
 
