@@ -39,7 +39,7 @@ async fn is_free<G: Ground>(scene: &Scene<G>) {
     scene.acquire().await.unwrap().release().await.unwrap();
 }
 
-fn an_acquire<G: Ground>() {
+pub(crate) fn an_acquire<G: Ground>() {
     sweep(
         3,
         async || Scene::<G>::at_hold().await,
@@ -49,7 +49,7 @@ fn an_acquire<G: Ground>() {
 }
 
 // L04
-fn an_acquire_that_waits_for_the_holder<G: Ground>() {
+pub(crate) fn an_acquire_that_waits_for_the_holder<G: Ground>() {
     sweep(
         6,
         async || {
@@ -73,7 +73,7 @@ fn an_acquire_that_waits_for_the_holder<G: Ground>() {
     );
 }
 
-fn a_release<G: Ground>() {
+pub(crate) fn a_release<G: Ground>() {
     sweep(
         5,
         async || Scene::<G>::at_hold().await,
@@ -86,7 +86,7 @@ fn a_release<G: Ground>() {
 }
 
 // X03
-fn a_locked_function<G: Ground>() {
+pub(crate) fn a_locked_function<G: Ground>() {
     sweep(
         7,
         async || Scene::<G>::at_hold().await,

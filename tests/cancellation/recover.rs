@@ -1,14 +1,14 @@
 //! Calls that ask what an attempt that died has done.
 
 use idem_core::{Policy, Recovered, idempotent};
-use idem_tests::rig::Rig;
 
+use crate::ground::{Ground, on_both};
 use crate::scene::{Ends, Failure, Said, Scene, is};
 use crate::sweep::sweep;
 
 const LEAST: usize = 6;
 
-impl Scene<Rig> {
+impl<G: Ground> Scene<G> {
     /// Tells the truth. Whoever asks is the only attempt there is, so what was not done can not be
     /// done any more.
     async fn look_up(&self) -> Result<Recovered<u32>, Failure> {
@@ -27,46 +27,46 @@ impl Scene<Rig> {
     #[idempotent(
         prefix = "swept",
         key = self.number,
-        engine = self.ground().idem,
+        engine = self.ground().idem(),
         recover = self.look_up()
     )]
-    async fn pay(&self) -> Said {
+    async fn recover(&self) -> Said {
         self.body().await
     }
 
     #[idempotent(
         prefix = "swept",
         key = self.number,
-        engine = self.ground().idem,
+        engine = self.ground().idem(),
         checkpoint = true,
         recover = self.look_up()
     )]
-    async fn pay_marked(&self) -> Said {
+    async fn recover_marked(&self) -> Said {
         self.body().await
     }
 
     #[idempotent(
         prefix = "swept",
         key = self.number,
-        engine = self.ground().idem,
+        engine = self.ground().idem(),
         recover = self.say_nothing()
     )]
-    async fn pay_unknown(&self) -> Said {
+    async fn recover_nothing(&self) -> Said {
         self.body().await
     }
 }
 
 /// A scene whose first owner died in doubt.
-async fn in_doubt(policy: Policy) -> Scene<Rig> {
+async fn in_doubt<G: Ground>(policy: Policy) -> Scene<G> {
     let scene = Scene::new(policy, Ends::Well).await;
     scene.dies(true).await;
     scene
 }
 
 /// However often it is dropped, whoever asks next comes to one effect.
-fn comes_to_one_effect(
-    begin: impl AsyncFn() -> Scene<Rig> + Sync,
-    call: impl AsyncFn(&Scene<Rig>) -> Said + Sync,
+fn comes_to_one_effect<G: Ground>(
+    begin: impl AsyncFn() -> Scene<G> + Sync,
+    call: impl AsyncFn(&Scene<G>) -> Said + Sync,
 ) {
     sweep(
         LEAST,
@@ -83,35 +83,42 @@ fn comes_to_one_effect(
     );
 }
 
-#[test]
-fn a_takeover_that_hears_that_nothing_was_done() {
-    comes_to_one_effect(async || in_doubt(Policy::new()).await, Scene::pay);
-    let marks = Policy::new().own_checkpoint();
-    comes_to_one_effect(async || in_doubt(marks).await, Scene::pay_marked);
+pub(crate) fn a_takeover_that_hears_that_nothing_was_done<G: Ground>() {
+    comes_to_one_effect(async || in_doubt::<G>(Policy::new()).await, Scene::recover);
 }
 
-#[test]
-fn a_takeover_that_hears_that_all_was_done() {
+pub(crate) fn a_takeover_that_hears_so_before_its_own_checkpoint<G: Ground>() {
+    let marks = Policy::new().own_checkpoint();
+    comes_to_one_effect(async || in_doubt::<G>(marks).await, Scene::recover_marked);
+}
+
+pub(crate) fn a_takeover_that_hears_that_all_was_done<G: Ground>() {
     let begin = async || {
-        let scene = in_doubt(Policy::new()).await;
+        let scene = in_doubt::<G>(Policy::new()).await;
         scene.effects.add();
         scene
     };
-    comes_to_one_effect(begin, Scene::pay);
+    comes_to_one_effect(begin, Scene::recover);
 }
 
-#[test]
-fn a_takeover_of_which_nobody_can_say_anything() {
+pub(crate) fn a_takeover_of_which_nobody_can_say_anything<G: Ground>() {
     sweep(
         LEAST,
-        async || in_doubt(Policy::new()).await,
-        async |scene| scene.pay_unknown().await,
+        async || in_doubt::<G>(Policy::new()).await,
+        async |scene| scene.recover_nothing().await,
         async |scene, said, _| {
-            let next = scene.pay_unknown().await;
+            let next = scene.recover_nothing().await;
             for said in said.into_iter().chain([next]) {
                 assert!(is(&said, "outcome_unknown"), "{said:?}");
             }
             assert_eq!(scene.bodies.count(), 0);
         },
     );
+}
+
+on_both! {
+    a_takeover_that_hears_that_nothing_was_done
+    a_takeover_that_hears_so_before_its_own_checkpoint
+    a_takeover_that_hears_that_all_was_done
+    a_takeover_of_which_nobody_can_say_anything
 }

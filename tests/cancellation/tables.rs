@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::ground::Ground;
-use crate::{duplicates, first, settle_in, takeovers, waiting};
+use crate::{duplicates, first, locks, recover, settle_in, takeovers, tokens, waiting};
 
 /// As on Redis: what no busy machine needs for a call.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -113,9 +113,12 @@ impl<D: Home> Ground for InTable<D> {
     }
 }
 
-/// All at the same time, for most of it is waiting until a claim can no longer arrive.
+/// As many paths as a server has connections for.
+const SOME: usize = 12;
+
+/// Many at the same time, for most of it is waiting until a claim can no longer arrive.
 fn every_path<D: Home>(more: &[fn()]) {
-    let paths: [fn(); 11] = [
+    let paths: [fn(); 20] = [
         first::a_first_call_at_hold::<InTable<D>>,
         first::a_first_call_with_a_checkpoint_of_its_own::<InTable<D>>,
         first::a_first_call_at_rerun::<InTable<D>>,
@@ -127,12 +130,24 @@ fn every_path<D: Home>(more: &[fn()]) {
         waiting::a_duplicate_that_waits_and_has_its_turn::<InTable<D>>,
         takeovers::a_takeover_at_hold::<InTable<D>>,
         takeovers::a_takeover_in_doubt_at_rerun::<InTable<D>>,
+        recover::a_takeover_that_hears_that_nothing_was_done::<InTable<D>>,
+        recover::a_takeover_that_hears_that_all_was_done::<InTable<D>>,
+        locks::an_acquire::<InTable<D>>,
+        locks::an_acquire_that_waits_for_the_holder::<InTable<D>>,
+        locks::a_release::<InTable<D>>,
+        locks::a_locked_function::<InTable<D>>,
+        tokens::a_consume::<InTable<D>>,
+        tokens::a_call_with_a_token::<InTable<D>>,
+        tokens::a_token_that_is_handed_back::<InTable<D>>,
     ];
-    thread::scope(|scope| {
-        for path in paths.iter().chain(more) {
-            scope.spawn(path);
-        }
-    });
+    let paths = [&paths, more].concat();
+    for some in paths.chunks(SOME) {
+        thread::scope(|scope| {
+            for path in some {
+                scope.spawn(path);
+            }
+        });
+    }
 }
 
 #[test]

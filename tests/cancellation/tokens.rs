@@ -1,5 +1,6 @@
 //! One-time tokens: issued or not, used up or not, and never used twice.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use idem_core::record::Status;
 use idem_core::{Error, Policy, Token, Tokens};
 use idem_tests::rig::Rig;
 
+use crate::ground::{Ground, on_both};
 use crate::scene::{Ends, Failure, Reached, Said, Scene, is};
 use crate::sweep::sweep;
 
@@ -16,9 +18,9 @@ const TTL: Duration = Duration::from_mins(5);
 /// Of a call that claims, and settles.
 const LEAST: usize = 5;
 
-impl Scene<Rig> {
+impl<G: Ground> Scene<G> {
     fn tokens(&self) -> Tokens {
-        self.ground().idem.tokens("form")
+        self.ground().idem().tokens("form")
     }
 
     async fn issue(&self) -> Result<Token, Error> {
@@ -38,7 +40,7 @@ impl Scene<Rig> {
 
     async fn status(&self, token: &Token) -> Option<Status> {
         let key = self.tokens().key(token).unwrap();
-        let record = self.ground().idem.peek(&key).await.unwrap();
+        let record = self.ground().idem().peek(&key).await.unwrap();
         record.map(|record| record.status)
     }
 }
@@ -64,35 +66,34 @@ fn an_issue() {
 }
 
 /// A token is drawn for each scene; the call that is swept has to know it.
-fn with_token<T>(
+fn with_token<G: Ground, T>(
     least: usize,
     policy: Policy,
     ends: Ends,
-    call: impl AsyncFn(&Scene<Rig>, &Token) -> T + Sync,
-    then: impl AsyncFn(&Scene<Rig>, &Token, Option<T>) + Sync,
+    call: impl AsyncFn(&Scene<G>, &Token) -> T + Sync,
+    then: impl AsyncFn(&Scene<G>, &Token, Option<T>) + Sync,
 ) {
-    let token = Mutex::new(None);
-    let its = || token.lock().unwrap().clone().unwrap();
+    let tokens = Mutex::new(HashMap::<u64, Token>::new());
+    let of = |scene: &Scene<G>| Token::clone(&tokens.lock().unwrap()[&scene.number]);
     sweep(
         least,
         async || {
             let scene = Scene::new(policy, ends).await;
             let issued = scene.issue().await.unwrap();
-            *token.lock().unwrap() = Some(issued);
+            tokens.lock().unwrap().insert(scene.number, issued);
             scene
         },
-        async |scene| call(&scene, &its()).await,
-        async |scene, said, _| then(scene, &its(), said).await,
+        async |scene| call(&scene, &of(&scene)).await,
+        async |scene, said, _| then(scene, &of(scene), said).await,
     );
 }
 
-#[test]
-fn a_consume() {
+pub(crate) fn a_consume<G: Ground>() {
     with_token(
         LEAST,
         Policy::new(),
         Ends::Well,
-        Scene::consume,
+        Scene::<G>::consume,
         async |scene, token, used| {
             assert!(used.as_ref().is_none_or(Result::is_ok), "{used:?}");
             let again = scene.consume(token).await;
@@ -105,12 +106,12 @@ fn a_consume() {
 }
 
 /// Its body is what the token is for. `at_last` is what whoever comes after its end is told.
-fn a_submission(policy: Policy, at_last: impl Fn(&Said) -> bool + Sync) {
+fn a_submission<G: Ground>(policy: Policy, at_last: impl Fn(&Said) -> bool + Sync) {
     with_token(
         LEAST,
         policy,
         Ends::Well,
-        Scene::submit,
+        Scene::<G>::submit,
         async |scene, token, said| {
             assert!(said.is_none_or(|said| said == Ok(1)));
             let (reached, before) = (scene.reached(), scene.bodies.count());
@@ -127,24 +128,21 @@ fn a_submission(policy: Policy, at_last: impl Fn(&Said) -> bool + Sync) {
     );
 }
 
-#[test]
-fn a_call_with_a_token() {
-    a_submission(Policy::new(), |said| *said == Ok(1));
+pub(crate) fn a_call_with_a_token<G: Ground>() {
+    a_submission::<G>(Policy::new(), |said| *said == Ok(1));
 }
 
 /// Used up, it is like one that was never issued.
-#[test]
-fn a_token_whose_use_is_forgotten() {
-    a_submission(Policy::new().forget(), |said| is(said, "token_rejected"));
+pub(crate) fn a_token_whose_use_is_forgotten<G: Ground>() {
+    a_submission::<G>(Policy::new().forget(), |said| is(said, "token_rejected"));
 }
 
-#[test]
-fn a_token_that_is_handed_back() {
+pub(crate) fn a_token_that_is_handed_back<G: Ground>() {
     with_token(
         LEAST,
         Policy::new(),
         Ends::Failing,
-        Scene::submit,
+        Scene::<G>::submit,
         async |scene, token, said| {
             assert!(said.is_none_or(|said| said == Err(Failure::Declined)));
             let reached = scene.reached();
@@ -156,4 +154,11 @@ fn a_token_that_is_handed_back() {
             }
         },
     );
+}
+
+on_both! {
+    a_consume
+    a_call_with_a_token
+    a_token_whose_use_is_forgotten
+    a_token_that_is_handed_back
 }

@@ -86,22 +86,25 @@ pub(crate) async fn drop_at<F: Future>(polls: usize, call: F) -> bool {
 
 // N32
 pub(crate) async fn a_call_that_is_dropped_anywhere_leaves_all_or_nothing<D: Base>() {
-    is_dropped_anywhere::<D>(false).await;
+    is_dropped_anywhere::<D>(false, async |place| place.begin().await).await;
 }
 
 // N32
 pub(crate) async fn a_call_that_is_dropped_anywhere_leaves_what_was_done_after_a_failed_one<
     D: Base,
 >() {
-    is_dropped_anywhere::<D>(true).await;
+    is_dropped_anywhere::<D>(true, async |place| place.begin().await).await;
 }
 
 /// A failed call leaves a savepoint of the name that the next one has.
-async fn is_dropped_anywhere<D: Base>(after_a_failed_one: bool) {
+pub(crate) async fn is_dropped_anywhere<D: Base>(
+    after_a_failed_one: bool,
+    begin: impl AsyncFn(&Place<D>) -> Transaction<'static, D>,
+) {
     let place = D::place().await;
     for polls in 0.. {
         let number = 100 + i64::try_from(polls).unwrap();
-        let mut tx = place.begin().await;
+        let mut tx = begin(&place).await;
         if after_a_failed_one {
             let failed = pay(&place, &mut tx, -1, Then::Fail).await;
             failed.unwrap_err();
@@ -124,7 +127,7 @@ async fn is_dropped_anywhere<D: Base>(after_a_failed_one: bool) {
         D::clear(&place.pool).await;
         // The record is there if the effect is.
         let runs = place.bodies.count();
-        let mut tx = place.begin().await;
+        let mut tx = begin(&place).await;
         pay(&place, &mut tx, number, Then::End).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(

@@ -165,7 +165,7 @@ crate::scenes! { Postgres:
 
 mod at_higher_levels {
     use super::*;
-    use crate::isolation;
+    use crate::{half, isolation};
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_body_runs_once_at_repeatable_read() {
@@ -188,6 +188,17 @@ mod at_higher_levels {
     }
 
     const LEVELS: [&str; 2] = ["REPEATABLE READ", "SERIALIZABLE"];
+
+    // N32
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_call_that_is_dropped_anywhere_leaves_all_or_nothing() {
+        for level in LEVELS {
+            for after_a_failed_one in [false, true] {
+                let begin = async |place: &Place<Postgres>| isolation::begin_at(place, level).await;
+                half::is_dropped_anywhere(after_a_failed_one, begin).await;
+            }
+        }
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_duplicate_is_told_that_the_first_is_open() {
