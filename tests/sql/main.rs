@@ -1,5 +1,6 @@
 //! The SQL stores against real databases.
 
+mod backlog;
 mod connecting;
 mod history;
 mod mysql;

@@ -11,8 +11,8 @@ use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::MySqlPool;
 
-use crate::history;
 use crate::stands::stands;
+use crate::{backlog, history};
 
 stands!(OnMariaDb);
 
@@ -112,14 +112,7 @@ async fn a_batch_of_any_size_deletes_a_backlog() {
     let store = database.fresh_store().await;
     finish(&store, &key("live", "sample"), 1, TERMS).await;
     let mut aside = database.aside().await;
-    aside
-        .run(&format!(
-            "INSERT INTO idempotent_record SELECT UNHEX(SHA2(CONCAT('over ', seq), 256)), \
-             'shop:over', seq, request_id, status, fence, attempt, fingerprint, checkpoint, \
-             lease_until, response_data, seq, record, create_time, update_time \
-             FROM idempotent_record, seq_1_to_{BACKLOG} WHERE business_key = 'sample'"
-        ))
-        .await;
+    aside.run(&copies(BACKLOG)).await;
     let store = OnMariaDb::limited(&store, Duration::from_mins(1));
     let mut deleted = 0;
     loop {
@@ -131,6 +124,33 @@ async fn a_batch_of_any_size_deletes_a_backlog() {
     assert_eq!(deleted, BACKLOG);
     let left = "SELECT count(*) FROM idempotent_record";
     assert_eq!(aside.count(left).await, 1);
+}
+
+/// So many rows that are over, otherwise like the sample.
+fn copies(count: u64) -> String {
+    format!(
+        "INSERT INTO idempotent_record SELECT UNHEX(SHA2(CONCAT('over ', seq), 256)), \
+         'shop:over', seq, request_id, status, fence, attempt, fingerprint, checkpoint, \
+         lease_until, response_data, seq, record, create_time, update_time \
+         FROM idempotent_record, seq_1_to_{count} WHERE business_key = 'sample'"
+    )
+}
+
+// CASES Q11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_backlog_goes_in_batches_beside_live_calls() {
+    const BACKLOG: u64 = 100_000;
+    let database = OnMariaDb::empty().await;
+    let stores = [database.fresh_store().await, database.fresh_store().await];
+    let backlog = (BACKLOG, copies(BACKLOG));
+    backlog::goes_in_batches_beside_live_calls("MariaDB", &database, stores, backlog).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_that_locks_the_table_is_found_out() {
+    let lock = "LOCK TABLES idempotent_record WRITE";
+    let database = OnMariaDb::empty().await;
+    backlog::a_purge_that_locks_the_table_is_found_out(&database, lock, "UNLOCK TABLES").await;
 }
 
 #[tokio::test]
