@@ -10,6 +10,7 @@ mod fences;
 mod loss;
 mod names;
 mod paused;
+mod postgres;
 mod redis;
 mod runtimes;
 mod scene;

@@ -34,6 +34,7 @@ pub mod rabbit;
 pub mod redis;
 pub mod resp;
 pub mod rig;
+pub mod round_trips;
 pub mod sentinel;
 pub mod tls;
 pub mod wait;

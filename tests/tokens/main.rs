@@ -6,5 +6,6 @@ mod handed_back;
 mod issued;
 mod losses;
 mod rig;
+mod round_trips;
 mod secrecy;
 mod used_once;

@@ -17,6 +17,7 @@ use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
@@ -120,7 +121,11 @@ pub(crate) async fn sqlite() -> Rig<SqliteStore> {
 pub(crate) async fn postgres() -> Rig<PostgresStore> {
     let options = PgConnectOptions::from_str(&POSTGRES.url()).unwrap();
     let pool = PgPoolOptions::new().max_connections(8);
-    let store = PostgresStore::new(pool.connect_with(options).await.unwrap()).limit(PATIENCE);
+    on_postgres(pool.connect_with(options).await.unwrap()).await
+}
+
+pub(crate) async fn on_postgres(pool: PgPool) -> Rig<PostgresStore> {
+    let store = PostgresStore::new(pool).limit(PATIENCE);
     store.migrate().await.unwrap();
     Rig::new(store)
 }
