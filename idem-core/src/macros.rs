@@ -116,7 +116,9 @@
 /// # In a transaction
 /// With `tx` the record is written by the transaction that an argument is: effects and record
 /// commit together, or not at all. The body has the argument as it had it before, within a
-/// savepoint. See the module `transaction`, with the feature of a database.
+/// savepoint. `detach` does not go with it: run all from `begin()` to the commit in a task of its
+/// own, where a client that hangs up would drop it. See the module `transaction`, with the feature of
+/// a database.
 /// ```
 /// # type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// # #[cfg(feature = "sqlite")] mod sqlite {

@@ -4,6 +4,7 @@
 //! [`orders`], [`payments`] and [`stock`], a simulated payment provider in [`gateway`], HTTP in [`app`] and [`answer`].
 
 pub mod answer;
+pub mod apart;
 pub mod app;
 pub mod config;
 pub mod database;

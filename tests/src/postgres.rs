@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -92,10 +93,19 @@ impl PostgresServer {
     /// `postgres://…`, as the superuser, without TLS.
     #[must_use]
     pub fn url(&self) -> String {
-        format!(
-            "postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable",
-            self.port.number()
-        )
+        Self::url_at(self.address())
+    }
+
+    /// The same of one at `address`, which may be a proxy before it.
+    #[must_use]
+    pub fn url_at(address: SocketAddr) -> String {
+        format!("postgres://postgres@{address}/postgres?sslmode=disable")
+    }
+
+    /// The address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port.number()).into()
     }
 
     fn initialise(&self) -> Result<()> {

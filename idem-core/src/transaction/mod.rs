@@ -45,6 +45,14 @@
 //! # #[cfg(not(feature = "sqlite"))] fn main() {}
 //! ```
 //!
+//! # Cancel safety
+//! A call that is dropped leaves nothing of its body in the transaction. The caller's own statements
+//! are another matter: a `begin()` of sqlx that is dropped while `BEGIN` is on the wire gives its
+//! connection back to the pool in a transaction that sqlx knows nothing of, and what is written on it
+//! later is answered, but never committed. Where a caller can go away, as the handler of a request
+//! does with its client, run all from the `begin()` to the commit in a task of its own
+//! (`tokio::spawn`).
+//!
 //! # Concurrent calls on the same key
 //! The key is the first call's until its caller ends the transaction. Others get
 //! [`Error::InProgress`], on PostgreSQL at once, on MySQL within two seconds, or wait for that end

@@ -9,6 +9,7 @@ use axum::{Extension, Router};
 use idem_core::observe;
 
 use crate::answer::respond;
+use crate::apart::apart;
 use crate::database::Dialect;
 use crate::scenes::callback::receive;
 use crate::seal::Seal;
@@ -27,6 +28,8 @@ pub(super) fn routes<DB: Dialect>(provider: Seal) -> Router<Shop<DB>> {
 }
 
 /// The body is taken as bytes: what was signed is not what a parser makes of it.
+///
+/// A provider that hangs up drops this handler, but not the transaction in it.
 async fn notified<DB: Dialect>(
     State(shop): State<Shop<DB>>,
     Extension(provider): Extension<Seal>,
@@ -34,7 +37,8 @@ async fn notified<DB: Dialect>(
     body: Bytes,
 ) -> Response {
     let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
-    let signature = signature.unwrap_or_default();
-    let (result, outcome) = observe(receive(&shop, &provider, signature, &body)).await;
+    let signature = signature.unwrap_or_default().to_owned();
+    let receiving = async move { observe(receive(&shop, &provider, &signature, &body)).await };
+    let (result, outcome) = apart(receiving).await;
     respond((result.map(|()| SUCCESS), outcome))
 }

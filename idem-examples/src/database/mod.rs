@@ -17,6 +17,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{IntoArguments, MySql, MySqlPool, PgPool, Pool, Postgres, Sqlite, SqlitePool};
 use tokio::time::sleep;
 
+use crate::apart::apart;
 use crate::config::NAMESPACE;
 use crate::orders;
 
@@ -54,11 +55,15 @@ pub trait Dialect:
     fn changed(result: &Self::QueryResult) -> u64;
 
     /// Begins a transaction that may write.
+    ///
+    /// # Cancel safety
+    /// Dropped, it leaves no transaction behind.
     #[must_use]
     fn begin(
         pool: &Pool<Self>,
     ) -> impl Future<Output = sqlx::Result<sqlx::Transaction<'static, Self>>> + Send {
-        pool.begin()
+        let pool = pool.clone();
+        apart(async move { pool.begin().await })
     }
 }
 

@@ -53,7 +53,10 @@ pub enum CallbackError {
 /// See [`CallbackError`]. Nothing was written then.
 ///
 /// # Cancel safety
-/// Dropped, the transaction is rolled back, unless its commit was under way.
+/// Dropped, the transaction is rolled back, unless its commit was under way. But run it [`apart`]: a
+/// drop in the middle of a statement can cost the connection.
+///
+/// [`apart`]: crate::apart
 pub async fn receive<DB: Dialect>(
     shop: &Shop<DB>,
     provider: &Seal,

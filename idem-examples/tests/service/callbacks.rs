@@ -1,12 +1,27 @@
 //! The payment provider's notifications, real and forged.
 
+use std::io::Read;
+use std::net::{Shutdown, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use idem_tests::postgres::PostgresServer;
+use idem_tests::proxy::{Mode, Proxy};
+use idem_tests::wait::{need, until};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
-use crate::server::Service;
+use crate::databases::Begun;
+use crate::server::{Place, Service};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time to see that the server has begun what it has not answered yet.
+pub(crate) const LATE: Mode = Mode::Delay {
+    requests: Duration::ZERO,
+    replies: Duration::from_secs(3),
+};
 
 /// A notification, as the provider signed it.
 struct Note {
@@ -27,6 +42,10 @@ impl Client {
 
     fn notify(&self, note: &Note) -> Result<Answer> {
         self.post_signed("/callbacks/payment", &note.body, &note.signature)
+    }
+
+    fn send_note(&self, note: &Note) -> Result<TcpStream> {
+        self.send_raw_signed("/callbacks/payment", &note.body, &note.signature)
     }
 
     fn payments(&self, order_no: &str) -> Result<Vec<Value>> {
@@ -233,5 +252,34 @@ pub(crate) fn even_books(service: &Service) -> Result<()> {
     let kinds: Vec<_> = books.iter().map(|line| &line["kind"]).collect();
     assert_eq!(kinds, ["refunded", "paid"]);
     assert_eq!(books[0]["charge_no"], books[1]["charge_no"]);
+    Ok(())
+}
+
+#[test]
+fn a_provider_that_hangs_up_while_a_transaction_begins_leaves_none_open() -> Result<()> {
+    let server = PostgresServer::start()?;
+    let begun = Begun::at(&server)?;
+    let proxy = Proxy::start(server.address())?;
+    let service = Place::on(PostgresServer::url_at(proxy.address()))?.start("service")?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let paid = client.notification(&order_no, "paid")?;
+
+    proxy.set(LATE);
+    let mut provider = client.send_note(&paid)?;
+    until("a BEGIN that is not answered", PATIENCE, || {
+        need(begun.count()? == 1, "none has begun")
+    })?;
+    proxy.set(Mode::Hold);
+    provider.set_read_timeout(Some(PATIENCE))?;
+    provider.shutdown(Shutdown::Write)?;
+    // Where the handler is dropped, its connection is closed.
+    provider.read_to_end(&mut Vec::new())?;
+    proxy.set(Mode::Pass);
+    until("the payment", PATIENCE, || {
+        let payments = client.payments(&order_no)?;
+        need(payments.len() == 1, payments)
+    })?;
+    assert_eq!(begun.count()?, 0);
     Ok(())
 }

@@ -105,6 +105,19 @@ impl Client {
         Ok((media, response.body_mut().read_to_string()?))
     }
 
+    /// Sends the same and reads no answer.
+    pub(crate) fn send_raw_signed(&self, path: &str, body: &str, seal: &str) -> Result<TcpStream> {
+        let host = self.base.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(host)?;
+        let length = body.len();
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\nx-provider-signature: {seal}\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )?;
+        Ok(stream)
+    }
+
     fn send_signed(&self, path: &str, body: &str, signature: &str) -> Result<Response> {
         let request = self.agent.post(self.url(path));
         Ok(request

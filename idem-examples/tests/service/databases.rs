@@ -4,15 +4,44 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Result;
-use idem_examples::database;
+use idem_examples::database::{self, Dialect};
 use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
-use sqlx::ConnectOptions;
+use idem_tests::proxy::{Mode, Proxy};
+use idem_tests::wait::{need, until};
+use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection, Postgres};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use crate::callbacks::LATE;
 use crate::server::{Place, Service};
 use crate::{callbacks, duplicates, flash_sale, forms, orders};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a server says of the transactions that are open on it.
+pub(crate) struct Begun {
+    runtime: Runtime,
+    url: String,
+}
+
+impl Begun {
+    pub(crate) fn at(server: &PostgresServer) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let url = server.url();
+        Ok(Self { runtime, url })
+    }
+
+    pub(crate) fn count(&self) -> Result<i64> {
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'";
+        self.runtime.block_on(async {
+            let mut server = PgConnection::connect(&self.url).await?;
+            Ok(sqlx::query_scalar(count).fetch_one(&mut server).await?)
+        })
+    }
+}
 
 fn every_scene(service: &Service) -> Result<()> {
     orders::creates_one_order(service)?;
@@ -79,5 +108,38 @@ async fn a_new_file_that_another_writes_to_is_opened_when_that_one_is_done() -> 
     assert!(early.is_err(), "it is still asked for: {early:?}");
     sqlx::raw_sql("COMMIT").execute(&mut another).await?;
     opening.await?;
+    Ok(())
+}
+
+#[test]
+fn a_begin_that_is_dropped_leaves_no_transaction_on_its_connection() -> Result<()> {
+    let server = PostgresServer::start()?;
+    let begun = Begun::at(&server)?;
+    let proxy = Proxy::start(server.address())?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .test_before_acquire(false);
+    let pool = runtime.block_on(pool.connect(&PostgresServer::url_at(proxy.address())))?;
+    proxy.set(LATE);
+    let caller = runtime.spawn({
+        let pool = pool.clone();
+        async move { Postgres::begin(&pool).await.map(drop) }
+    });
+    until("a BEGIN that is not answered", PATIENCE, || {
+        need(begun.count()? == 1, "none has begun")
+    })?;
+    caller.abort();
+    proxy.set(Mode::Pass);
+    runtime.block_on(async {
+        assert!(caller.await.unwrap_err().is_cancelled());
+        sqlx::raw_sql("CREATE TABLE kept ()").execute(&pool).await
+    })?;
+    assert_eq!(begun.count()?, 0);
+    let mut kept = runtime.block_on(PgConnection::connect(&server.url()))?;
+    runtime.block_on(sqlx::raw_sql("SELECT FROM kept").execute(&mut kept))?;
     Ok(())
 }
