@@ -61,6 +61,14 @@ pub enum InsertError {
         /// What the database said.
         source: sqlx::Error,
     },
+    /// PostgreSQL has given up the whole transaction with the insert: sqlx has not begun it, and so
+    /// there was no savepoint. Somebody has sent a `BEGIN` by hand, or a `begin()` was dropped while it
+    /// was on the wire. Send a `ROLLBACK`, or close the connection: a pool would hand it on.
+    #[error("the insert met a constraint, and ended a transaction that sqlx has not begun")]
+    NotBegun {
+        /// What the database said.
+        source: sqlx::Error,
+    },
     /// A statement failed: a foreign key, a check, a table that is not there, a deadlock.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -73,7 +81,10 @@ impl InsertError {
         match self {
             Self::NotSeen => true,
             Self::Sql(error) => error.is_retryable(),
-            Self::Conflict { .. } | Self::NotFound | Self::RolledBack { .. } => false,
+            Self::Conflict { .. }
+            | Self::NotFound
+            | Self::RolledBack { .. }
+            | Self::NotBegun { .. } => false,
         }
     }
 }
@@ -128,7 +139,8 @@ impl InsertError {
 /// # Errors
 /// [`InsertError::Conflict`] of another constraint; [`InsertError::NotSeen`], which at REPEATABLE
 /// READ and SERIALIZABLE in PostgreSQL is part of normal life; [`InsertError::RolledBack`], in a
-/// transaction of sqlx on SQLite; errors of the database. After
+/// transaction of sqlx on SQLite; [`InsertError::NotBegun`], in one that is not of sqlx on PostgreSQL;
+/// errors of the database. After
 /// `Conflict` and `NotSeen` the transaction can go on, if it was begun by sqlx: in PostgreSQL the
 /// insert stands in a savepoint.
 ///
@@ -156,8 +168,12 @@ where
         }
         inserted => inserted,
     };
-    let row = Of::<DB>::select(connection, select).await;
-    let row = row.map_err(SqlError::of::<DB>)?;
+    let (inserted, row) = match (inserted, Of::<DB>::select(connection, select).await) {
+        (Inserted::Refused(source), Err(error)) if Of::<DB>::is_given_up(&error) => {
+            return Err(InsertError::NotBegun { source });
+        }
+        (inserted, row) => (inserted, row.map_err(SqlError::of::<DB>)?),
+    };
     match (inserted, row) {
         (Inserted::Yes, Some(row)) => Ok(Insertion::Inserted(row)),
         (Inserted::Yes, None) => Err(InsertError::NotFound),

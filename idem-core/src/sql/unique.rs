@@ -22,6 +22,11 @@ pub trait Unique<DB: Database> {
         ready(false)
     }
 
+    /// Whether an error says that the transaction takes no statement any more.
+    fn is_given_up(_: &sqlx::Error) -> bool {
+        false
+    }
+
     /// Reads what is committed now, whatever the transaction has read before.
     fn select<T>(
         connection: &mut DB::Connection,
@@ -57,6 +62,11 @@ impl Unique<sqlx::Postgres> for Speaker {
         let inserted = in_a_savepoint(connection, insert).await;
         restore::<sqlx::Postgres>(connection, before).await;
         inserted
+    }
+
+    fn is_given_up(error: &sqlx::Error) -> bool {
+        let code = error.as_database_error().and_then(DatabaseError::code);
+        code.as_deref() == Some("25P02")
     }
 
     async fn select<T>(
