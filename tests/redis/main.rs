@@ -7,6 +7,7 @@ mod expiry;
 mod faults;
 mod foreign;
 mod laws;
+mod outage;
 mod push;
 mod rights;
 mod runtimes;

@@ -11,8 +11,8 @@ pub(super) struct Fault {
     pub(super) harm: Harm,
 }
 
-/// What an error says about the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an error says about the connection, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Harm {
     /// Nothing.
     None,

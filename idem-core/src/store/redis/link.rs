@@ -10,6 +10,7 @@ use ::redis::cluster_routing::SingleNodeRoutingInfo;
 use ::redis::{Cmd, RedisError, RedisResult, Value};
 use tokio::task::JoinSet;
 
+use super::nodes::{Masters, masters_of};
 use super::script::Dialect;
 
 /// How long to wait before each further send of a command that the cluster has refused because it
@@ -33,13 +34,17 @@ pub(super) enum Wire {
 pub(super) struct Link {
     wire: Wire,
     pub(super) dialect: Dialect,
+    /// Those of a cluster when this was opened, if it could say.
+    masters: Option<Masters>,
     born: Instant,
     /// Milliseconds since `born` at which a call was sent after which nothing was heard; 0 if the
     /// last thing that happened was an answer.
     silent_since: AtomicU64,
-    /// Failures, and calls that were given up after a long wait, to a cluster: other nodes' answers
-    /// say nothing about the one that is silent.
+    /// Failures, and calls that were given up after a long wait, to a cluster since it was last
+    /// looked at: other nodes' answers say nothing about the one that is silent.
     given_up: AtomicU32,
+    /// Milliseconds since `born` at which a cluster was last looked at.
+    looked_at: AtomicU64,
     /// How long a call may take.
     patience: Duration,
 }
@@ -49,11 +54,18 @@ impl Link {
         Self {
             wire,
             dialect,
+            masters: None,
             patience,
             born: Instant::now(),
             silent_since: AtomicU64::new(0),
             given_up: AtomicU32::new(0),
+            looked_at: AtomicU64::new(0),
         }
+    }
+
+    /// The same, to a cluster with these masters.
+    pub(super) fn with_masters(self, masters: Option<Masters>) -> Self {
+        Self { masters, ..self }
     }
 
     pub(super) fn is_cluster(&self) -> bool {
@@ -92,6 +104,8 @@ impl Link {
     /// Whether nothing more is to be expected from it: it was asked, and nothing was heard since.
     /// Half of a call's limit is long enough, so that an engine's second send goes over a new
     /// connection. A call that was dropped counts too: its caller may have had less patience.
+    ///
+    /// To a cluster it is a doubt only, which [`is_of_use`](Self::is_of_use) settles.
     pub(super) fn is_silent(&self) -> bool {
         if self.is_cluster() {
             return self.given_up.load(Ordering::Relaxed) > 1;
@@ -100,23 +114,47 @@ impl Link {
         since != 0 && self.born.elapsed() >= Duration::from_millis(since) + self.patience / 2
     }
 
-    /// Notes a failure of the wire. To a cluster it may be that of one node, which the client heals
-    /// by itself; a second one speaks for a new connection.
+    /// Notes a failure of the wire to a cluster. It may be that of one node, which the client heals
+    /// by itself; a second one raises a doubt. Shortly after a look it says nothing new.
     pub(super) fn note_failure(&self) {
-        self.given_up.fetch_add(1, Ordering::Relaxed);
+        let looked_at = Duration::from_millis(self.looked_at.load(Ordering::Relaxed));
+        if self.born.elapsed() >= looked_at + self.patience / 4 {
+            self.given_up.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks at what is silent. A cluster of which any node answers is of use to all keys but those
+    /// of the silent ones; only other masters than it began with are a reason for a new connection,
+    /// because nobody tells the client of a fail-over as long as it asks a node that is dead.
+    pub(super) async fn is_of_use(&self) -> bool {
+        let Wire::Cluster(cluster) = self.wire() else {
+            return false;
+        };
+        let looking = tokio::time::timeout(self.patience / 4, masters_of(&cluster));
+        let Ok(Ok(masters)) = looking.await else {
+            return false;
+        };
+        self.looked_at.store(self.age(), Ordering::Relaxed);
+        self.given_up.store(0, Ordering::Relaxed);
+        self.masters.as_ref() == Some(&masters)
+    }
+
+    /// Milliseconds since `born`.
+    fn age(&self) -> u64 {
+        u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn begin(&self) -> Waiting<'_> {
-        let since = Instant::now();
-        let age = since.saturating_duration_since(self.born);
-        let now = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         // Only the first call of a silence counts.
-        _ = self
-            .silent_since
-            .compare_exchange(0, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
+        _ = self.silent_since.compare_exchange(
+            0,
+            self.age().max(1),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         Waiting {
             link: self,
-            since,
+            since: Instant::now(),
             is_answered: false,
         }
     }

@@ -136,14 +136,21 @@ impl RedisStore {
         let by_hash = |(key, argv): &(&str, Argv<'_>)| step.by_hash(link.dialect, key, argv);
         let answers = link.send_all(calls.iter().map(by_hash).collect()).await;
         let mut replies = Vec::with_capacity(answers.len());
+        let mut harm = Harm::None;
         for ((key, argv), answer) in calls.iter().zip(answers) {
             let answer = match answer {
                 Err(error) if is_unknown_script(&error) => send(link, step, key, argv).await,
                 other => other,
             };
-            let answer = answer.map_err(|error| self.failed(link, error));
+            let answer = answer.map_err(|error| {
+                let fault = Fault::from(error);
+                harm = harm.max(fault.harm);
+                fault.error
+            });
             replies.push(answer.and_then(reply));
         }
+        // Once: how many keys lie where it was silent says nothing.
+        self.note(link, harm);
         replies
     }
 
@@ -183,12 +190,16 @@ impl RedisStore {
 
     fn failed(&self, link: &Arc<Link>, error: RedisError) -> StoreError {
         let fault = Fault::from(error);
-        match fault.harm {
+        self.note(link, fault.harm);
+        fault.error
+    }
+
+    fn note(&self, link: &Arc<Link>, harm: Harm) {
+        match harm {
             Harm::None => {}
-            Harm::Connection if link.is_cluster() => link.note_failure(),
+            Harm::Connection | Harm::Node if link.is_cluster() => link.note_failure(),
             Harm::Connection | Harm::Node => self.pool.discard(link),
         }
-        fault.error
     }
 
     /// A call that changes nothing: tried once more if its connection turns out to be broken, as

@@ -113,11 +113,8 @@ impl Home {
     }
 
     fn current(&self) -> Option<Arc<Link>> {
-        let mut current = self.lock();
-        if current.as_ref().is_some_and(|link| link.is_silent()) {
-            *current = None;
-        }
-        current.clone()
+        let current = self.lock();
+        current.as_ref().filter(|link| !link.is_silent()).cloned()
     }
 
     /// Waits for the connection that is being made, or has one made. It is made in a task, and goes
@@ -154,13 +151,25 @@ impl Home {
         *opening = Some(opened.clone());
         let (home, target) = (Arc::clone(self), Arc::clone(target));
         tokio::spawn(async move {
-            let opened = open_in_time(&target, limit).await.map(Arc::new);
-            if let Ok(link) = &opened {
-                *home.lock() = Some(Arc::clone(link));
-            }
+            let opened = home.renewed(&target, limit).await;
             say.send_replace(Some(opened));
         });
         opened
+    }
+
+    /// The connection that is silent, if it turns out to be of use; otherwise another.
+    async fn renewed(&self, target: &Target, limit: Duration) -> Result<Arc<Link>, StoreError> {
+        let silent = self.lock().clone();
+        if let Some(link) = silent
+            && link.is_of_use().await
+        {
+            return Ok(link);
+        }
+        // Closed before another is asked for.
+        *self.lock() = None;
+        let link = Arc::new(open_in_time(target, limit).await?);
+        *self.lock() = Some(Arc::clone(&link));
+        Ok(link)
     }
 }
 

@@ -90,7 +90,7 @@ impl RedisStore {
     }
 
     pub(super) async fn time(&self, link: &Arc<Link>) -> Result<StoreTime, StoreError> {
-        let time = link.send(&::redis::cmd("TIME")).await;
+        let time = ask(link, None, ::redis::cmd("TIME")).await;
         let time = time.and_then(read::<(u64, u64)>);
         let (seconds, micros) = time.map_err(|error| self.failed(link, error))?;
         Ok(StoreTime::from_micros(seconds * 1_000_000 + micros))

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::cluster::ClusterClient;
-use ::redis::cluster_async::ClusterConnection;
-use ::redis::cluster_routing::{RoutingInfo, SingleNodeRoutingInfo};
 use ::redis::{AsyncConnectionConfig, InfoDict, RedisResult, Value};
 
 use super::endpoint::{Endpoint, tcp, unreachable, unusable};
 use super::fault::{Fault, misconfigured};
 use super::link::{Link, Wire};
 use super::no_answer;
+use super::nodes::{ask_any, masters_of};
 use super::script::Dialect;
 use super::sentinel::Sentinels;
 use crate::error::{StoreError, StoreErrorKind};
@@ -53,8 +52,12 @@ impl Target {
             Self::Cluster(cluster) => {
                 let client = cluster_client(cluster, limit)?;
                 let connection = client.get_async_connection().await.map_err(unreachable)?;
-                let dialect = look_at_any(&connection).await?;
-                Ok(Link::new(Wire::Cluster(connection), dialect, limit))
+                // What else a node says of itself is no matter of the others: where its own keys
+                // are refused, each call hears that.
+                let info = ask_any(&connection, ::redis::cmd("INFO")).await;
+                let dialect = told(info)?.map_or(Ok(Dialect::Plain), |info| dialect(&info))?;
+                let masters = masters_of(&connection).await.ok();
+                Ok(Link::new(Wire::Cluster(connection), dialect, limit).with_masters(masters))
             }
         }
     }
@@ -113,32 +116,40 @@ fn cluster_client(cluster: &Cluster, limit: Duration) -> Result<ClusterClient, S
 
 /// What a server says of itself, if its user may ask: which scripts it understands.
 pub(super) async fn look_at(connection: &MultiplexedConnection) -> Result<Dialect, StoreError> {
-    judge(
-        connection
-            .clone()
-            .send_packed_command(&::redis::cmd("INFO"))
-            .await,
-    )
-}
-
-async fn look_at_any(connection: &ClusterConnection) -> Result<Dialect, StoreError> {
-    let any = RoutingInfo::SingleNode(SingleNodeRoutingInfo::RandomPrimary);
-    let mut connection = connection.clone();
-    judge(connection.route_command(::redis::cmd("INFO"), any).await)
+    let info = ::redis::cmd("INFO");
+    judge(connection.clone().send_packed_command(&info).await)
 }
 
 fn judge(info: RedisResult<Value>) -> Result<Dialect, StoreError> {
+    let Some(info) = told(info)? else {
+        return Ok(Dialect::Plain);
+    };
+    let dialect = dialect(&info)?;
+    if field(&info, "loading") == "1" {
+        return Err(refused("redis: the server is loading its data"));
+    }
+    if field(&info, "role") == "slave" {
+        return Err(refused(
+            "redis: the server is a replica and takes no writes",
+        ));
+    }
+    Ok(dialect)
+}
+
+/// `None` if the user may not ask; the plain scripts work everywhere.
+fn told(info: RedisResult<Value>) -> Result<Option<InfoDict>, StoreError> {
     let info = info
         .and_then(Value::extract_error)
         .and_then(|info| Ok(::redis::from_redis_value::<InfoDict>(info)?));
-    let info = match info {
-        Ok(info) => info,
-        // The plain scripts work everywhere.
-        Err(error) if error.code() == Some("NOPERM") => return Ok(Dialect::Plain),
-        Err(error) => return Err(Fault::from(error).error),
-    };
-    let field = |name| info.get::<String>(name).unwrap_or_default();
-    let text = field("redis_version");
+    match info {
+        Ok(info) => Ok(Some(info)),
+        Err(error) if error.code() == Some("NOPERM") => Ok(None),
+        Err(error) => Err(Fault::from(error).error),
+    }
+}
+
+fn dialect(info: &InfoDict) -> Result<Dialect, StoreError> {
+    let text = field(info, "redis_version");
     let Some(version) = version(&text) else {
         return Err(StoreError::new(
             StoreErrorKind::Protocol,
@@ -150,19 +161,15 @@ fn judge(info: RedisResult<Value>) -> Result<Dialect, StoreError> {
             "redis: the server is version {text}; records need 6.2 or later, or Valkey"
         )));
     }
-    if field("loading") == "1" {
-        return Err(refused("redis: the server is loading its data"));
-    }
-    if field("role") == "slave" {
-        return Err(refused(
-            "redis: the server is a replica and takes no writes",
-        ));
-    }
     Ok(if version < WITH_FLAGS {
         Dialect::Plain
     } else {
         Dialect::Flags
     })
+}
+
+fn field(info: &InfoDict, name: &str) -> String {
+    info.get(name).unwrap_or_default()
 }
 
 fn refused(detail: &'static str) -> StoreError {
