@@ -5,7 +5,7 @@ use std::time::Duration;
 use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{MySqlStore, Store};
-use idem_tests::attempt::{TERMS, codes, finish, key};
+use idem_tests::attempt::{TERMS, claim, codes, finish, key};
 use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
 use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
@@ -91,6 +91,20 @@ async fn a_server_of_compact_rows_that_commits_nothing_by_itself_is_served() {
     finish(&store, &key, 1, TERMS).await;
     let seen = other.peek(&key).await.unwrap().reply;
     assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
+}
+
+/// By somebody whose `begin` was dropped, of which sqlx knows nothing.
+#[tokio::test]
+async fn a_connection_that_was_left_in_a_transaction_is_of_use() {
+    let pool = OnMariaDb::empty().await.pool(1).await;
+    let store = MySqlStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let key = key("left", "1");
+    let now = store.now().await.unwrap();
+    for number in 1..=2 {
+        sqlx::raw_sql("BEGIN").execute(&pool).await.unwrap();
+        store.claim(&key, &claim(number, now, TERMS)).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -7,8 +7,9 @@ pub(super) fn class(number: u16) -> Class {
     match number {
         // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001; what Group
         // Replication rolls back at its commit (Galera says 1213 then). A table that was changed, a
-        // statement that has to be prepared anew, a wait that was broken off for such a change.
-        1213 | 1020 | 3101 | 1412 | 1615 | 1689 => Class::Conflict,
+        // statement that has to be prepared anew, a wait that was broken off for such a change. A
+        // transaction that somebody left open on the connection, and that is rolled back by now.
+        1213 | 1020 | 3101 | 1412 | 1615 | 1689 | 1568 => Class::Conflict,
         // ER_LOCK_WAIT_TIMEOUT
         1205 => Class::Locked,
         // Interrupted; took too long, to MySQL, to MariaDB.
@@ -41,6 +42,7 @@ mod tests {
             (1213, Class::Conflict),
             (1020, Class::Conflict),
             (1412, Class::Conflict),
+            (1568, Class::Conflict),
             (1205, Class::Locked),
             (1317, Class::Stopped),
             (1969, Class::Stopped),
