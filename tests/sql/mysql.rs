@@ -41,7 +41,7 @@ mod at_repeatable_read {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnMariaDb::shared("REPEATABLE READ");
-        history::is_the_specification("MariaDB", database, operations(100_000)).await;
+        history::is_the_specification("MariaDB", database, operations(30_000)).await;
     }
 }
 

@@ -25,7 +25,7 @@ mod at_read_committed {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnPostgres::shared("read committed");
-        history::is_the_specification("PostgreSQL", database, operations(100_000)).await;
+        history::is_the_specification("PostgreSQL", database, operations(30_000)).await;
     }
 }
 

@@ -95,7 +95,7 @@ idem_core::conformance_tests!(InAFile::new());
 // CASES E11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_is_the_specification() {
-    history::is_the_specification("SQLite", InAFile::new(), operations(100_000)).await;
+    history::is_the_specification("SQLite", InAFile::new(), operations(30_000)).await;
 }
 
 #[tokio::test]
