@@ -19,7 +19,7 @@ async fn one_notification_sent_five_times_is_one_payment() -> Result<()> {
     assert_eq!(answers.matches("executed").count(), 1, "{answers}");
     shop.wait_for("#orders", |orders| orders.contains(" paid 1"))
         .await?;
-    shop.wait_for("#records", |records| records.contains("order:notify::1:"))
+    shop.wait_for("#records", |records| records.contains("order:notify::"))
         .await?;
 
     shop.click("#callback [data-scene=refund]").await?;

@@ -40,6 +40,26 @@ pub(crate) const STATEMENTS: &[Reason] = &[
         ],
     ),
     (
+        "one statement that reads sees what is committed when it begins, at any level but the lowest",
+        &[
+            (
+                "mysql.rs",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ",
+            ),
+            (
+                "mysql.rs",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE",
+            ),
+            (
+                "mysql.rs",
+                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
+                "SET TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED",
+            ),
+        ],
+    ),
+    (
         "nothing was written that could be kept",
         &[
             ("postgres.rs", "ROLLBACK", "COMMIT"),

@@ -80,7 +80,7 @@ impl Dialect for MySql {
     /// Claims are refused by what is read here, so it has to be committed, whatever the session's
     /// isolation is.
     async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        let isolation = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+        let isolation = "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED";
         found(connection, format!("{isolation}; {}; COMMIT", find(at))).await
     }
 
