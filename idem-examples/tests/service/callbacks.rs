@@ -66,6 +66,14 @@ fn assert_success(answer: &Answer) {
     );
 }
 
+pub(crate) fn notes_a_payment(service: &Service, request: &str) -> Result<()> {
+    let client = service.client();
+    let order_no = client.create_order(request)?;
+    assert_success(&client.notify(&client.notification(&order_no, "paid")?)?);
+    assert_eq!(client.status_of(&order_no)?, "paid");
+    Ok(())
+}
+
 // N15, N18, N35
 pub(crate) fn notes_each_event_once(service: &Service) -> Result<()> {
     let client = service.client();

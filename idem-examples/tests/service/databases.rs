@@ -71,8 +71,8 @@ fn every_scene_works_in_mariadb() -> Result<()> {
 #[test]
 fn a_new_ledger_of_the_provider_meets_no_old_notification() -> Result<()> {
     let server = PostgresServer::start()?;
-    for _ in 0..2 {
-        callbacks::notes_each_event_once(&Place::on(server.url())?.start("service")?)?;
+    for request in ["of the old ledger", "of the new ledger"] {
+        callbacks::notes_a_payment(&Place::on(server.url())?.start("service")?, request)?;
     }
     Ok(())
 }
