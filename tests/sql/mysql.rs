@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{MySqlStore, Store};
-use idem_tests::attempt::{TERMS, claim, codes, finish, key};
+use idem_tests::attempt::{TERMS, codes, finish, key};
 use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
 use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
@@ -93,17 +94,23 @@ async fn a_server_of_compact_rows_that_commits_nothing_by_itself_is_served() {
     assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
 }
 
-/// By somebody whose `begin` was dropped, of which sqlx knows nothing.
 #[tokio::test]
 async fn a_connection_that_was_left_in_a_transaction_is_of_use() {
+    mariadb::a_connection_that_was_left_in_a_transaction_is_of_use(&OnMariaDb::empty().await).await;
+}
+
+/// What a look that was refused had set for its own transaction is not there for the next one.
+#[tokio::test]
+async fn a_session_whose_look_is_refused_may_write_on() {
     let pool = OnMariaDb::empty().await.pool(1).await;
+    let written = "CREATE TABLE written (number INT) ENGINE = InnoDB";
+    sqlx::raw_sql(written).execute(&pool).await.unwrap();
     let store = MySqlStore::new(pool.clone());
-    store.migrate().await.unwrap();
-    let key = key("left", "1");
-    let now = store.now().await.unwrap();
-    for number in 1..=2 {
-        sqlx::raw_sql("BEGIN").execute(&pool).await.unwrap();
-        store.claim(&key, &claim(number, now, TERMS)).await.unwrap();
+    for number in 0..2 {
+        let no_tables = store.peek(&key("look", "1")).await.unwrap_err();
+        assert_eq!(no_tables.kind(), StoreErrorKind::Misconfigured);
+        let insert = sqlx::query("INSERT INTO written VALUES (?)").bind(number);
+        insert.execute(&pool).await.unwrap();
     }
 }
 

@@ -43,19 +43,14 @@ pub(crate) const STATEMENTS: &[Reason] = &[
         "one statement that reads sees what is committed when it begins, at any level but the lowest",
         &[
             (
-                "mysql.rs",
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL REPEATABLE READ",
+                "statements.rs",
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ ONLY",
+                "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY",
             ),
             (
-                "mysql.rs",
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE",
-            ),
-            (
-                "mysql.rs",
-                "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED",
-                "SET TRANSACTION READ WRITE, ISOLATION LEVEL READ COMMITTED",
+                "statements.rs",
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ ONLY",
+                "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ WRITE",
             ),
         ],
     ),

@@ -30,6 +30,7 @@ impl Mutable for OnMariaDb {
 
     async fn special(&self) {
         mariadb::a_session_gets_its_own_patience_back(self).await;
+        mariadb::a_connection_that_was_left_in_a_transaction_is_of_use(self).await;
     }
 }
 

@@ -215,6 +215,32 @@ async fn asked(pool: &MySqlPool, what: &str) -> i64 {
     ask.fetch_one(pool).await.unwrap()
 }
 
+/// By somebody whose `begin` was dropped, of which sqlx knows nothing. What was written there is not
+/// for us to commit.
+pub async fn a_connection_that_was_left_in_a_transaction_is_of_use(database: &OnMariaDb) {
+    let pool = database.pool(1).await;
+    let store = MySqlStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let mut aside = database.aside().await;
+    aside.run("DROP TABLE IF EXISTS left_over").await;
+    let table = "CREATE TABLE left_over (number INT) ENGINE = InnoDB";
+    aside.run(table).await;
+    let leave = async || {
+        let left = sqlx::raw_sql("BEGIN; INSERT INTO left_over VALUES (1)");
+        left.execute(&pool).await.unwrap();
+    };
+    let (key, now) = (key("left", "over"), store.now().await.unwrap());
+    for number in 1..=2 {
+        leave().await;
+        let claim = claim(number, now, TERMS);
+        store.claim(&key, &claim).await.unwrap();
+        leave().await;
+        store.peek(&key).await.unwrap();
+    }
+    let committed = aside.count("SELECT count(*) FROM left_over").await;
+    assert_eq!(committed, 0);
+}
+
 /// A session gets its own patience with locks back.
 pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
     let pool = database.pool(1).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::dialect::Dialect;
 use super::fault::Fault;
+use super::held::Held;
 use super::records::Records;
 use super::row::{Address, Found};
 use crate::record::{self, Claim, ClaimReply, Slot};
@@ -16,15 +17,14 @@ const SOON: Duration = Duration::from_secs(1);
 impl<D: Dialect> Records<D> {
     pub(super) async fn claim(&self, key: &StoreKey, op: &Claim) -> Answered<ClaimReply> {
         let at = Arc::new(Address::of(key));
-        if op.token.is_some() {
-            // Boxed, like what is rare: a claim's future is large enough.
-            let seen = answered(&Box::pin(self.committed(&at)).await?, op);
-            if seen.reply == ClaimReply::TokenRejected {
-                return Ok(seen);
-            }
-        }
         let claim = |slot, now| record::claim(slot, op, now);
         self.within_limit(|| async {
+            // Boxed, like what is rare: a claim's future is large enough.
+            if op.token.is_some()
+                && let Some(rejected) = Box::pin(self.rejected(&at, op)).await?
+            {
+                return Ok(Some(rejected));
+            }
             match self.write_once(&at, claim).await {
                 Err(fault) if fault.is_locked() => {
                     Box::pin(self.beside_a_lock(&at, op, fault)).await
@@ -35,6 +35,33 @@ impl<D: Dialect> Records<D> {
         .await
     }
 
+    /// What is committed at `at`, whoever has it locked.
+    pub(super) async fn committed(
+        &self,
+        at: &Arc<Address>,
+        patience: Duration,
+    ) -> Result<Found, Fault> {
+        let read = |mut held: Held<D>| {
+            let at = Arc::clone(at);
+            async move {
+                let found = D::read(held.connection()?, &at).await;
+                held.after(found)
+            }
+        };
+        self.read_once(patience, read).await
+    }
+
+    /// What a wrong token is told, without a lock that somebody else may have.
+    async fn rejected(
+        &self,
+        at: &Arc<Address>,
+        op: &Claim,
+    ) -> Result<Option<Answer<ClaimReply>>, Fault> {
+        let committed = self.committed(at, self.wait()).await;
+        let seen = answered(&committed.map_err(Fault::before_commit)?, op);
+        Ok((seen.reply == ClaimReply::TokenRejected).then_some(seen))
+    }
+
     /// What is told while somebody's transaction has the row. Nothing is granted here.
     async fn beside_a_lock(
         &self,
@@ -42,8 +69,9 @@ impl<D: Dialect> Records<D> {
         op: &Claim,
         fault: Fault,
     ) -> Result<Option<Answer<ClaimReply>>, Fault> {
-        let committed = tokio::time::timeout(self.limit() / 20, self.committed(at)).await;
-        let Ok(Ok(found)) = committed else {
+        let patience = self.limit() / 20;
+        let committed = self.committed(at, patience);
+        let Ok(Ok(found)) = tokio::time::timeout(patience, committed).await else {
             return Err(fault);
         };
         // Its own earlier send may have been granted.

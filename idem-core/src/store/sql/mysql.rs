@@ -19,7 +19,8 @@ use sqlx::{AssertSqlSafe, FromRow, MySql, MySqlConnection, QueryBuilder};
 
 use self::class::class;
 use self::statements::{
-    COMMIT, DELETE, FIND, LATER_TYPES, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK, begin,
+    COMMIT, DELETE, FIND, LATER_TYPES, LOOK, MIGRATING, NOW, OVER, PAGE_AFTER, PAGE_FROM, ROLLBACK,
+    begin,
 };
 pub(super) use self::statements::{UPDATE, find, insert_or_lock, lock_wait_timeout};
 use super::dialect::Dialect;
@@ -78,10 +79,13 @@ impl Dialect for MySql {
     }
 
     /// Claims are refused by what is read here, so it has to be committed, whatever the session's
-    /// isolation is.
+    /// isolation is. What is set for one transaction is set for the next one that begins, whosever.
     async fn read(connection: &mut MySqlConnection, at: &Address) -> sqlx::Result<Found> {
-        let isolation = "SET TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED";
-        found(connection, format!("{isolation}; {}; COMMIT", find(at))).await
+        let found = found(connection, format!("{LOOK}; {}; COMMIT", find(at))).await;
+        if let Err(sqlx::Error::Database(_)) = found {
+            sqlx::raw_sql("ROLLBACK").execute(connection).await?;
+        }
+        found
     }
 
     async fn page(connection: &mut MySqlConnection, span: &Span) -> sqlx::Result<Vec<Entry>> {

@@ -111,11 +111,15 @@ impl<D: Dialect> Records<D> {
         Ok(is_written.then_some(Answer { now, reply }))
     }
 
-    /// Waits for less than half of the limit, after which an engine sends again: whoever fails here
-    /// can still say that nothing was sent, and leaves nothing to be given up; and who finds the key
-    /// locked hears so, which is another answer than none.
+    /// How long a call waits for what others have: less than half of the limit, after which an engine
+    /// sends again. Whoever fails by then can still say that nothing was sent, and leaves nothing to be
+    /// given up; and who finds the key locked hears so, which is another answer than none.
+    pub(super) fn wait(&self) -> Duration {
+        self.limit / 5 * 2
+    }
+
     async fn lock(&self, at: &Arc<Address>) -> Result<Locked<D>, Fault> {
-        let deadline = moment_in(self.limit / 5 * 2).into();
+        let deadline = moment_in(self.wait()).into();
         let turn = Arc::clone(&self.writers).acquire_owned();
         let Ok(turn) = tokio::time::timeout_at(deadline, turn).await else {
             return Err(Fault::locked());
@@ -152,20 +156,10 @@ impl<D: Dialect> Records<D> {
         }
     }
 
-    /// What is committed at `at`, whoever has it locked.
-    pub(super) async fn committed(&self, at: &Arc<Address>) -> Result<Found, StoreError> {
-        let read = |mut held: Held<D>| {
-            let at = Arc::clone(at);
-            async move {
-                let found = D::read(held.connection()?, &at).await;
-                held.after(found)
-            }
-        };
-        self.reading(self.limit, read).await
-    }
-
     pub(super) async fn peek(&self, key: &StoreKey) -> Answered<Slot> {
-        let found = self.committed(&Arc::new(Address::of(key))).await?;
+        let at = Arc::new(Address::of(key));
+        let peek = || async { self.committed(&at, self.limit).await.map(Some) };
+        let found = self.within_limit(peek).await?;
         Ok(Answer {
             now: found.now,
             reply: found.slot().visible(found.now),
@@ -211,8 +205,8 @@ impl<D: Dialect> Records<D> {
             let now = D::now(held.connection()?).await;
             held.after(now)
         };
-        // A claim may be asked behind it, as in `lock`.
-        self.reading(self.limit / 5 * 2, now).await
+        // A claim may be asked behind it.
+        self.reading(self.wait(), now).await
     }
 
     pub(super) async fn check(&self) -> Result<Vec<Finding>, StoreError> {
@@ -295,13 +289,22 @@ impl<D: Dialect> Records<D> {
         F: Future<Output = sqlx::Result<T>> + Send + 'static,
     {
         let read = &read;
-        self.within_limit(|| async move {
-            let held = tokio::time::timeout(patience, self.connection()).await;
-            let held = held.unwrap_or_else(|_| Err(self.too_late()))?;
-            let answer = self.carried(read(held)).await;
-            answer.map(Some).map_err(Self::fault)
-        })
-        .await
+        self.within_limit(|| async move { self.read_once(patience, read).await.map(Some) })
+            .await
+    }
+
+    pub(super) async fn read_once<T, F>(
+        &self,
+        patience: Duration,
+        read: impl Fn(Held<D>) -> F,
+    ) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        F: Future<Output = sqlx::Result<T>> + Send + 'static,
+    {
+        let held = tokio::time::timeout(patience, self.connection()).await;
+        let held = held.unwrap_or_else(|_| Err(self.too_late()))?;
+        self.carried(read(held)).await.map_err(Self::fault)
     }
 
     /// Repeats `call` while it is only in somebody's way (or answers `None`, for the same

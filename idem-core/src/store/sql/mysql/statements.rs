@@ -74,6 +74,10 @@ macro_rules! begin {
     };
 }
 
+/// Begins what only looks.
+pub(super) const LOOK: &str =
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION READ ONLY";
+
 pub(super) const COMMIT: &str = "COMMIT; SET SESSION innodb_lock_wait_timeout = @idem_patience, \
      SESSION wait_timeout = @idem_silence";
 pub(super) const ROLLBACK: &str = "ROLLBACK; SET SESSION innodb_lock_wait_timeout = @idem_patience, \
