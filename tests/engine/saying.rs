@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use idem_core::StoreErrorKind::Unavailable;
 use idem_core::{Error, OnError, Policy, Results, StoreErrorKind};
 use idem_tests::events::Events;
 use idem_tests::faulty::{Fault, Verb};
@@ -92,22 +91,6 @@ async fn an_error_that_is_to_be_replayed_and_can_not_be_stored_is_said() {
     let only = said.only();
     assert!(only.contains("replay_errors"), "{only}");
     assert_eq!(rig.counts().result_not_stored, 1);
-}
-
-#[tokio::test]
-async fn a_success_without_a_guard_and_without_a_record_is_no_loss() {
-    let (rig, said) = (Rig::new(), Said::default());
-    rig.store.next(
-        Verb::Claim,
-        [Fault::fail(Unavailable), Fault::fail(Unavailable)],
-    );
-    let listens = said.listens(Level::ERROR);
-    let policy = Policy::new().run_on_store_error();
-    rig.run(policy, async || Ok(1)).await.unwrap();
-    rig.until_idle().await;
-    drop(listens);
-    let only = said.only();
-    assert!(only.contains("unguarded"), "{only}");
 }
 
 #[tokio::test]

@@ -112,21 +112,25 @@ pub(crate) fn settle_after(
 
 /// What an answer means that no caller waits for any more.
 fn hear(core: &Core, key: &StoreKey, settle: &Settle, reply: &SettleReply) {
-    match (&settle.outcome, reply) {
-        (_, SettleReply::Adopted) => core.count_record_lost(key),
-        // One that was never granted, as far as is known: there need not have been a record.
-        (
-            Outcome::Success(_),
-            SettleReply::Superseded {
-                current: Current::Nothing,
-            },
-        ) if settle.echo.is_none() => {}
-        (
-            Outcome::Success(_) | Outcome::SuccessForget,
-            SettleReply::Superseded { .. } | SettleReply::Damaged,
-        ) => tracing::error!(?key, "a success was told too late: its record had gone"),
-        _ => {}
+    if *reply == SettleReply::Adopted {
+        core.count_record_lost(key);
+    } else if is_lost(settle, reply) {
+        tracing::error!(?key, "a success was told too late: its record had gone");
     }
+}
+
+/// Whether a success came too late. Of one that was never granted, as far as is known, there need not
+/// have been a record.
+fn is_lost(settle: &Settle, reply: &SettleReply) -> bool {
+    let may_have_been_granted = match reply {
+        SettleReply::Superseded {
+            current: Current::Nothing,
+        } => settle.echo.is_some(),
+        SettleReply::Superseded { .. } | SettleReply::Damaged => true,
+        SettleReply::Settled | SettleReply::Adopted | SettleReply::Late => false,
+    };
+    let is_success = matches!(settle.outcome, Outcome::Success(_) | Outcome::SuccessForget);
+    is_success && may_have_been_granted
 }
 
 async fn go_on(
@@ -191,6 +195,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::record::{Echo, Fence, Grant, OnAbandoned, Owner, Terms};
 
     fn success(bytes: usize) -> Outcome {
         Outcome::Success(Some(Bytes::from(vec![0; bytes])))
@@ -212,5 +217,46 @@ mod tests {
         assert!(line.place(&Outcome::Release).is_none());
         drop(huge);
         assert!(line.place(&Outcome::Release).is_some());
+    }
+
+    #[test]
+    fn a_success_without_a_guard_and_without_a_record_is_no_loss() {
+        let told = |outcome, echo, current| {
+            let settle = Settle {
+                owner: Owner::NOBODY,
+                terms: Terms {
+                    lease: Duration::ZERO,
+                    expire: Duration::ZERO,
+                    doubt: Duration::ZERO,
+                    limit: Duration::ZERO,
+                },
+                outcome,
+                not_after: StoreTime::default(),
+                echo,
+            };
+            is_lost(&settle, &SettleReply::Superseded { current })
+        };
+        let echo = || {
+            Some(Echo {
+                answered: StoreTime::default(),
+                grant: Grant {
+                    fence: Fence::default(),
+                    number: 1,
+                    since: StoreTime::default(),
+                    takeover: false,
+                    doubt: false,
+                    token: None,
+                },
+                checkpoint: true,
+                policy: OnAbandoned::Hold,
+                fingerprint: None,
+            })
+        };
+        for outcome in [success(1), Outcome::SuccessForget] {
+            assert!(!told(outcome.clone(), None, Current::Nothing));
+            assert!(told(outcome.clone(), echo(), Current::Nothing));
+            assert!(told(outcome, None, Current::Success { result: None }));
+        }
+        assert!(!told(Outcome::Failed, echo(), Current::Nothing));
     }
 }
