@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use idem_core::consumer::{Consumer, Meaning, MessageId, REASON_HEADER, Rules};
+use idem_core::consumer::{Action, Consumer, Meaning, MessageId, REASON_HEADER, Reason, Rules};
 use idem_core::store::memory::SystemClock;
 use idem_core::{Error, Idempotency, Key, MemoryStore, Policy};
 use idem_examples::rabbit::{Link, Message, Rabbit};
@@ -257,4 +257,20 @@ pub(crate) async fn soon(what: &str, mut holds: impl AsyncFnMut() -> bool) {
         assert!(begin.elapsed() < SOON, "never: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// What fails is delivered again, counted, and at last dead.
+pub(crate) async fn is_retried_and_dead(
+    retries: u32,
+    reason: Reason,
+    deliver: impl AsyncFn(u32) -> Action,
+) {
+    for before in 0..retries {
+        let action = deliver(before).await;
+        assert!(
+            matches!(action, Action::Delay { retries, .. } if retries == before + 1),
+            "{action:?}"
+        );
+    }
+    assert_eq!(deliver(retries).await, Action::Dead { reason });
 }

@@ -1,12 +1,12 @@
 //! A message whose own body spoils the transaction in which its record would be kept.
 
-use idem_core::consumer::{Action, Consumer, Reason};
+use idem_core::consumer::{Consumer, Reason};
 use idem_core::store::PostgresStore;
 use idem_core::{Idempotency, idempotent};
 use idem_tests::postgres::PostgresServer;
 use sqlx::{PgPool, Postgres, Transaction};
 
-use crate::rig::{Failure, RULES, meaning};
+use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
 
 /// Keeps the failure of a statement to itself, after which PostgreSQL takes no other.
 #[idempotent(prefix = "test:spoilt", key = "id", tx = tx)]
@@ -34,14 +34,5 @@ async fn a_message_that_spoils_its_own_transaction_is_dead_after_some_retries() 
             async |id: idem_core::consumer::MessageId| idem.scope(handle(&pool, id.as_str())).await;
         consumer.handle(Some("m-1"), retries, call).await
     };
-    for retries in 0..2 {
-        let action = deliver(retries).await;
-        let counted = retries + 1;
-        assert!(
-            matches!(action, Action::Delay { retries, .. } if retries == counted),
-            "{action:?}"
-        );
-    }
-    let reason = Reason::Store;
-    assert_eq!(deliver(2).await, Action::Dead { reason });
+    is_retried_and_dead(2, Reason::Store, deliver).await;
 }

@@ -4,7 +4,7 @@ use idem_core::consumer::{Action, Consumer, MessageId, Reason};
 use idem_core::{Error, Idempotency, Key, OnError, Policy, Results};
 use serde::{Deserialize, Serialize};
 
-use crate::rig::{Failure, RULES, meaning};
+use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
 
 fn key(id: &MessageId) -> Result<Key, Error> {
     Key::new("test:stored", id.as_str())
@@ -23,16 +23,7 @@ async fn what_fails_after_a_stored_success_is_retried_like_everything() {
         };
         consumer.handle(Some("m-1"), retries, call).await
     };
-    for retries in 0..2 {
-        let action = deliver(retries).await;
-        let counted = retries + 1;
-        assert!(
-            matches!(action, Action::Delay { retries, .. } if retries == counted),
-            "{action:?}"
-        );
-    }
-    let reason = Reason::RetriesExhausted;
-    assert_eq!(deliver(2).await, Action::Dead { reason });
+    is_retried_and_dead(2, Reason::RetriesExhausted, deliver).await;
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -148,11 +148,18 @@ pub(crate) async fn a_purge_that_locks_the_table_is_found_out<D: Database>(
         made: Arc::new(AtomicU64::new(0)),
     };
     let mut aside = database.aside().await;
-    let pace = live.beside(async |usual| {
-        aside.run(lock).await;
-        tokio::time::sleep((usual * 50).max(Duration::from_secs(3))).await;
-        aside.run(unlock).await;
-    });
-    let pace = pace.await;
-    assert!(!pace.is_steady(), "{pace:?}");
+    // A machine that is slow of a sudden afterwards can hide it.
+    for _ in 0..3 {
+        let pace = live.beside(async |usual| {
+            aside.run(lock).await;
+            tokio::time::sleep((usual * 50).max(Duration::from_secs(3))).await;
+            aside.run(unlock).await;
+        });
+        let pace = pace.await;
+        if !pace.is_steady() {
+            return;
+        }
+        eprintln!("not seen: {pace:?}");
+    }
+    panic!("calls were as quick as usual beside a table that was locked");
 }

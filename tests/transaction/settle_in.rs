@@ -70,7 +70,13 @@ pub(crate) async fn a_duplicate_is_told_of_it_before_the_commit<D: Base>() {
         assert!(matches!(told, Error::InProgress { .. }), "{told}");
         let patient = Policy::new().wait(Duration::from_mins(1));
         let waits = place.leases.run(key(), patient.wait_in_progress(), body);
-        let (waited, ()) = tokio::join!(waits, async { held.release() });
+        let release = async {
+            // Who comes later is told so already: the one who waits has met the lock, too.
+            let told = place.leases.run(key(), Policy::new(), body).await;
+            told.unwrap_err();
+            held.release();
+        };
+        let (waited, ()) = tokio::join!(waits, release);
         waited.unwrap()
     };
     let (first, waited) = tokio::join!(run, duplicates);
