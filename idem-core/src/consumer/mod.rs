@@ -12,6 +12,7 @@
 //! | `Store` of the kind [`Conflict`](crate::StoreErrorKind::Conflict) | [`Action::Delay`] of this message alone; not counted |
 //! | `Store` of the kind [`Protocol`](crate::StoreErrorKind::Protocol), which this message may be alone to meet | [`Action::Delay`] with back-off, by a pause or longer, counted and bounded |
 //! | `OutcomeUnknown` | [`Action::Park`], counted in [`Counts::parked`] and said as an error |
+//! | a stored error that was replayed, also one that can not be read any more | [`Action::Dead`] by [`Reason::StoredError`] |
 //! | an error of the body, or a panic | by your [`Meaning`]: [`Action::Delay`] with back-off, counted and bounded, or [`Action::Dead`] |
 //! | `Mismatch`, `MissingKey`, `InvalidKey`, `Damaged`, `TokenRejected`, `Refused`; unreadable; without an id | [`Action::Dead`] with a [`Reason`] |
 //!
@@ -185,8 +186,8 @@ impl<E> Consumer<E> {
     /// Makes one call for one delivery, and says what to do with it.
     ///
     /// `id` is the message's own id, the same in every delivery of one event; `retries` is what the
-    /// message says about itself, 0 without the header. `call` makes **one** guarded call, in its own task, and gives
-    /// its error on.
+    /// message says about itself, 0 without the header. `call` makes **one** guarded call,
+    /// not in a task that it spawns, and gives its error on.
     ///
     /// # Panics
     /// Never for `call`, nor for the meaning of its error: their panic counts as an error that may
@@ -216,8 +217,9 @@ impl<E> Consumer<E> {
         }
     }
 
-    /// What to do with the message of a call that was [observed](crate::observe()): for those who
-    /// make the call themselves. A meaning that panics is that of a handler which did.
+    /// What to do with the message of a call that was [observed](crate::observe()): for those who make
+    /// the call themselves. An error that was replayed is taken for the stored one. A meaning that panics
+    /// is that of a handler which did.
     pub fn verdict<T>(&self, result: &Result<T, E>, outcome: Outcome, retries: u32) -> Action {
         let answer = match result {
             Ok(_) => Answer::Done,

@@ -104,6 +104,10 @@ impl Idempotency {
     /// [forced](Forget::force).
     ///
     /// Await the value to do it.
+    ///
+    /// # Cancel safety
+    /// Dropped while it is awaited, it leaves open whether it was done; so do
+    /// [`resolve`](Self::resolve) and [`refuse`](Self::refuse), which can be said again.
     pub fn forget(&self, key: &Key) -> Forget {
         Forget {
             idem: self.clone(),
@@ -169,9 +173,8 @@ impl Idempotency {
     /// Await the value to do it. It is said in the store of this engine: for a function with `tx` that
     /// has to be the table of its records.
     ///
-    /// Ok says that nothing has happened, by the word of the bodies that have
-    /// run. With `on_abandoned = "rerun"` that is the last one's word, also for those that died before
-    /// it. Of a success that is not kept, as by `forget = true` or after its time, nothing is known.
+    /// Ok says that nothing has happened, by the word of the bodies that have run. With
+    /// `on_abandoned = "rerun"` that is the last one's word, also for those that died before it. Of a success that is not kept, as by `forget = true` or after its time, nothing is known.
     ///
     /// # Errors
     /// If the request came first: [`Error::InProgress`], [`Error::OutcomeUnknown`], or
