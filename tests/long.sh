@@ -2,21 +2,25 @@
 # Sourced by ./test: the campaigns. Each leaves its figures in docs/proof/report/<campaign>.md, where
 # they stay until it runs again; docs/proof/REPORT.md is put together from all of them.
 
-campaigns=(model differential mutants crashes histories interleavings fuzz cargo-mutants)
+campaigns=(model differential mutants crashes histories interleavings fuzz cargo-mutants miri)
 reports=docs/proof/report
 logs=$(realpath -m "${CARGO_TARGET_DIR:-target}")/campaigns
 
 # A filter that fits no test is a campaign that did nothing: cargo is content with that.
-long_test() {
+tested() {
   local said end=0
   said=$(mktemp)
-  cargo test --profile campaign --no-fail-fast "$@" --nocapture | tee "$said" || end=$?
+  "$@" | tee "$said" || end=$?
   if [ "$end" -eq 0 ] && ! grep -aq '^test result: ok\. [1-9]' "$said"; then
     echo "no test has run: $*" >&2
     end=1
   fi
   rm "$said"
   return "$end"
+}
+
+long_test() {
+  tested cargo test --profile campaign --no-fail-fast "$@" --nocapture
 }
 
 # One campaign; what it prints is kept in its log, what it reports in a file of its name.
@@ -30,6 +34,7 @@ run() {
     interleavings) interleavings ;;
     fuzz) fuzz ;;
     cargo-mutants) mistakes ;;
+    miri) interpreted ;;
   esac
 }
 
@@ -63,6 +68,18 @@ fuzz() {
   long_test -p idem-macros --lib -- fuzzing::tests::every || end=1
   [ "$end" -eq 0 ] || return "$end"
   echo "each property held for $IDEM_INPUTS inputs, IDEM_SEED=$IDEM_SEED" >>"$IDEM_REPORT/fuzz"
+}
+
+# Only nightly has it. What is slow in it is made small: four cases of each property.
+interpreted() {
+  cargo +nightly miri --version ||
+    rustup toolchain install nightly --profile minimal -c miri -c rust-src || return
+  export PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation
+  local end=0
+  tested cargo +nightly miri test -p idem-core --no-default-features --lib -- \
+    record:: key:: fingerprint:: token:: codec:: engine::decide policy:: || end=$?
+  echo "$(cargo +nightly miri --version); PROPTEST_CASES=$PROPTEST_CASES" >>"$IDEM_REPORT/miri"
+  return "$end"
 }
 
 # By .cargo/mutants.toml, on a copy of the tree. The tool's own verdict takes every loop that never

@@ -69,12 +69,24 @@ macro_rules! all_scenes {
 }
 
 mod postgres {
+    use crate::Level;
+
+    scenes! { sqlx::Postgres, Level::ReadCommitted, transition:
+        of_two_that_want_two_orders_crosswise_one_is_told
+    }
+
     all_scenes! { read_committed, sqlx::Postgres, Level::ReadCommitted }
     all_scenes! { repeatable_read, sqlx::Postgres, Level::RepeatableRead }
     all_scenes! { serializable, sqlx::Postgres, Level::Serializable }
 }
 
 mod mariadb {
+    use crate::Level;
+
+    scenes! { sqlx::MySql, Level::RepeatableRead, transition:
+        of_two_that_want_two_orders_crosswise_one_is_told
+    }
+
     all_scenes! { read_committed, sqlx::MySql, Level::ReadCommitted }
     all_scenes! { repeatable_read, sqlx::MySql, Level::RepeatableRead }
     all_scenes! { serializable, sqlx::MySql, Level::Serializable }

@@ -14,6 +14,7 @@ use crate::store::sql::Classes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     Serialization,
+    Deadlock,
     Locked,
     Away,
     Other,

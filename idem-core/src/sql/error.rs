@@ -10,10 +10,17 @@ use super::driver::{Driver, Of, Trouble};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// Transactions were in each other's way: a serialisation failure, a deadlock, a busy file.
-    /// Roll back, and run the whole transaction again.
+    /// Transactions were in each other's way: a serialisation failure, a busy file. Roll back, and run
+    /// the whole transaction again.
     #[error("transactions in conflict; roll back and run the transaction again")]
     Serialization {
+        /// What the database said.
+        source: sqlx::Error,
+    },
+    /// Transactions waited for each other, and this one was chosen to give way. Roll back, and run the
+    /// whole transaction again; where it is met often, lock rows in one order.
+    #[error("a deadlock; roll back and run the transaction again")]
+    Deadlock {
         /// What the database said.
         source: sqlx::Error,
     },
@@ -47,6 +54,7 @@ impl SqlError {
     pub fn of<DB: Database>(source: sqlx::Error) -> Self {
         match Of::<DB>::trouble(&source) {
             Trouble::Serialization => Self::Serialization { source },
+            Trouble::Deadlock => Self::Deadlock { source },
             Trouble::Locked => Self::LockTimeout { source },
             Trouble::Away => Self::Away { source },
             Trouble::Other => Self::Database { source },
@@ -56,6 +64,9 @@ impl SqlError {
     /// Whether the same transaction, run again from its begin, may do better.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Serialization { .. } | Self::LockTimeout { .. })
+        matches!(
+            self,
+            Self::Serialization { .. } | Self::Deadlock { .. } | Self::LockTimeout { .. }
+        )
     }
 }

@@ -87,6 +87,29 @@ pub(crate) async fn a_row_that_stays_locked_is_a_typed_error<DB: Bed>(fresh: Fre
     assert_eq!(order(&fresh, 1).await, [2, 2]);
 }
 
+/// Each has changed one order and wants the other's. Where a whole file is locked, nobody comes so far.
+pub(crate) async fn of_two_that_want_two_orders_crosswise_one_is_told<DB: Bed>(fresh: Fresh<DB>) {
+    with_orders(&fresh, 2).await;
+    let pay = ask(Order::Paid, "pay");
+    let (mut first, mut second) = (DB::begin(&fresh.pool).await, DB::begin(&fresh.pool).await);
+    let answers = [
+        DB::apply(&orders(), &mut first, 1, &pay).await,
+        DB::apply(&orders(), &mut second, 2, &pay).await,
+    ];
+    assert!(answers.iter().flatten().all(is_applied), "{answers:?}");
+    let cross = async |mut tx: Transaction<'static, DB>, id| {
+        DB::apply(&orders(), &mut tx, id, &pay).await // dropped, it lets the other one go on
+    };
+    let (first, second) = tokio::join!(cross(first, 2), cross(second, 1));
+    let told = match (first, second) {
+        (Ok(_), Err(told)) | (Err(told), Ok(_)) => told,
+        both => panic!("{both:?}"),
+    };
+    assert!(told.is_retryable());
+    let is_typed = matches!(told, TransitionError::Sql(SqlError::Deadlock { .. }));
+    assert!(is_typed, "{told:?}");
+}
+
 /// It may begin again, if its snapshot is too old; it never says that the event is new.
 // CASES N12
 pub(crate) async fn a_transaction_that_read_before_gets_no_false_answer<DB: Bed>(fresh: Fresh<DB>) {

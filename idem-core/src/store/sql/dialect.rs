@@ -114,6 +114,7 @@ impl<D: Dialect> Classes for D {
     fn trouble(error: &sqlx::Error) -> Trouble {
         match fault::class(error, D::class) {
             Class::Conflict => Trouble::Serialization,
+            Class::Deadlock => Trouble::Deadlock,
             Class::Locked | Class::Busy => Trouble::Locked,
             Class::Unavailable | Class::Refused | Class::NotLetIn => Trouble::Away,
             Class::Stopped | Class::Unprepared | Class::Misconfigured | Class::Protocol => {

@@ -11,6 +11,8 @@ use crate::error::{StoreError, StoreErrorKind};
 pub(super) enum Class {
     /// Two transactions were in each other's way and this one was rolled back: again at once.
     Conflict,
+    /// Two transactions waited for each other and this one was rolled back: again at once.
+    Deadlock,
     /// Somebody's transaction kept the row for too long.
     Locked,
     /// Other calls have all connections.
@@ -51,7 +53,7 @@ impl Fault {
         let is_undone = match &error {
             // Other errors may also answer a COMMIT that was done: a server that is shut
             // down while it waits for its replicas says so by one.
-            sqlx::Error::Database(_) => class == Class::Conflict,
+            sqlx::Error::Database(_) => matches!(class, Class::Conflict | Class::Deadlock),
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
             _ => class == Class::Misconfigured,
         };
@@ -105,7 +107,7 @@ impl Fault {
 
     /// Whether the same call may do better in a moment.
     pub(super) fn is_passing(&self) -> bool {
-        self.class == Class::Conflict
+        matches!(self.class, Class::Conflict | Class::Deadlock)
     }
 }
 
@@ -130,7 +132,9 @@ pub(super) fn class(
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         let (kind, advice) = match fault.class {
-            Class::Conflict => (StoreErrorKind::Conflict, ": transactions in conflict"),
+            Class::Conflict | Class::Deadlock => {
+                (StoreErrorKind::Conflict, ": transactions in conflict")
+            }
             Class::Locked => (StoreErrorKind::Conflict, ": locked by another transaction"),
             Class::Busy => (StoreErrorKind::Conflict, ""),
             Class::Stopped => (

@@ -5,11 +5,13 @@ use super::super::fault::Class;
 /// By the lists of MySQL and MariaDB. The SQLSTATE of a lock time-out and of much else is only `HY000`.
 pub(super) fn class(number: u16) -> Class {
     match number {
-        // ER_LOCK_DEADLOCK; ER_CHECKREAD, by which MariaDB says what others call 40001; what Group
-        // Replication rolls back at its commit (Galera says 1213 then). A table that was changed, a
-        // statement that has to be prepared anew, a wait that was broken off for such a change. A
-        // transaction that somebody left open on the connection, and that is rolled back by now.
-        1213 | 1020 | 3101 | 1412 | 1615 | 1689 | 1568 => Class::Conflict,
+        // ER_LOCK_DEADLOCK; Galera also says so at a commit that it rolls back.
+        1213 => Class::Deadlock,
+        // ER_CHECKREAD, by which MariaDB says what others call 40001; what Group Replication rolls back
+        // at its commit. A table that was changed, a statement that has to be prepared anew, a wait that
+        // was broken off for such a change. A transaction that somebody left open on the connection,
+        // and that is rolled back by now.
+        1020 | 3101 | 1412 | 1615 | 1689 | 1568 => Class::Conflict,
         // ER_LOCK_WAIT_TIMEOUT
         1205 => Class::Locked,
         // Interrupted; took too long, to MySQL, to MariaDB.
@@ -39,7 +41,7 @@ mod tests {
     #[test]
     fn errors_are_told_apart_by_their_number() {
         let expected = [
-            (1213, Class::Conflict),
+            (1213, Class::Deadlock),
             (1020, Class::Conflict),
             (1412, Class::Conflict),
             (1568, Class::Conflict),

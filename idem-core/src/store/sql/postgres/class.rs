@@ -10,6 +10,7 @@ pub(super) fn class(code: &str) -> Class {
         // Nobody knows whether it was done; the transaction was idle, or open, for too long, and its
         // session is ended.
         "40003" | "25P03" | "25P04" => Class::Unavailable,
+        "40P01" => Class::Deadlock,
         "55P03" => Class::Locked,
         // By `statement_timeout`, or by somebody.
         "57014" => Class::Stopped,
@@ -22,7 +23,7 @@ pub(super) fn class(code: &str) -> Class {
         "26000" | "42P05" => Class::Unprepared,
         _ => match code.get(..2) {
             Some("28") => Class::NotLetIn,
-            // The transaction was rolled back: a deadlock, a serialisation failure.
+            // The transaction was rolled back: a serialisation failure, say.
             Some("40") => Class::Conflict,
             // Out of memory, disk or connections.
             Some("53") => Class::Refused,
@@ -41,7 +42,7 @@ mod tests {
     fn errors_are_told_apart_by_their_code() {
         let expected = [
             ("40001", Class::Conflict),
-            ("40P01", Class::Conflict),
+            ("40P01", Class::Deadlock),
             ("40000", Class::Conflict),
             ("40003", Class::Unavailable),
             ("72000", Class::Conflict),
