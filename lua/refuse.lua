@@ -19,7 +19,8 @@ if raw then
     return 'T' .. stamp
   elseif status == 0 and struct.unpack('>I7', raw, state_at + 8) > now then
     return 'P' .. stamp .. string.sub(raw, state_at + 1, state_at + 14)
-  elseif status == 0 and marks % 2 == 1 then
+  elseif status == 0 and (marks % 2 == 1 or marks > 33 and marks % 4 == 2) then
+    -- Past its checkpoint; or a takeover at rerun, of what may have been past its own.
     return 'U' .. stamp
   elseif status == 1 and head < 128 then
     return 's' .. stamp

@@ -92,7 +92,8 @@ mod tests {
         comes_back(&(9.99 * 0.19));
         comes_back(&(100.0 * 1.005));
         comes_back(&(17.85_f32 * 1.19));
-        for cents in 1..20_000_u32 {
+        // Miri takes its time over each.
+        for cents in (1..20_000_u32).step_by(if cfg!(miri) { 997 } else { 1 }) {
             comes_back(&(f64::from(cents) / 100.0 * 1.19));
         }
     }

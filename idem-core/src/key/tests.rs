@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{Key, KeyBuilder, KeyPart, KeyWriter};
+use super::{Key, KeyBuilder, KeyPart, KeyWriter, Short};
 use crate::Error;
 
 fn key(parts: impl KeyPart) -> String {
@@ -181,7 +181,23 @@ fn what_is_printed_can_be_parsed() {
     ] {
         assert!(Key::parse(bad).is_err(), "{bad:?}");
     }
+    assert!(Key::parse(&format!("p::{}", "x".repeat(197))).is_ok());
     assert!(Key::parse(&format!("p::{}", "x".repeat(198))).is_err());
+}
+
+#[test]
+fn a_key_in_a_log_is_its_prefix_and_a_hash() {
+    let short = |parts| {
+        let key = Key::new("order:pay", parts).unwrap();
+        Short::of(key.as_str(), key.prefix()).to_string()
+    };
+    let (one, other) = (short("A-1"), short("A-2"));
+    assert_eq!(one, short("A-1"));
+    assert_ne!(one, other);
+    for shown in [one, other] {
+        let hash = shown.strip_prefix("order:pay::#").unwrap();
+        assert!(hash.len() == 12 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
 }
 
 #[test]

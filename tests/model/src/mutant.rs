@@ -36,6 +36,7 @@ pub enum Mutant {
     LeaseProlongedByDuplicates,
     SupersededIsSettled,
     RefusedInDoubt,
+    RefusedBehindADoubt,
     Textbook,
 }
 
@@ -131,6 +132,11 @@ impl Mutant {
             (Self::RefusedInDoubt, Op::Refuse(_)) => {
                 if let Some(attempt) = processing(&mut slot) {
                     attempt.checkpoint = false;
+                }
+            }
+            (Self::RefusedBehindADoubt, Op::Refuse(_)) => {
+                if let Some(attempt) = processing(&mut slot) {
+                    attempt.takeover = false;
                 }
             }
             _ => {}

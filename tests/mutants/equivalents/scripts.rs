@@ -313,6 +313,14 @@ pub(crate) const SCRIPTS: &[Reason] = &[
         ],
     ),
     (
+        "33 is odd, and of odd ones the same is told before",
+        &[(
+            "refuse.lua",
+            "elseif status == 0 and (marks % 2 == 1 or marks > 33 and marks % 4 == 2) then",
+            "elseif status == 0 and (marks % 2 == 1 or marks >= 33 and marks % 4 == 2) then",
+        )],
+    ),
+    (
         "no key ends in 1970",
         &[
             (

@@ -2,8 +2,8 @@
 
 use super::{finished, mark, mark_to_keep};
 use crate::record::{
-    Fence, Forget, Issue, IssueReply, OperatorReply, Owner, Record, Refuse, RefuseReply, Resolve,
-    Slot, State, Status, StoreTime, TokenBinding, Verdict,
+    Fence, Forget, Issue, IssueReply, OnAbandoned, OperatorReply, Owner, Processing, Record,
+    Refuse, RefuseReply, Resolve, Slot, State, Status, StoreTime, TokenBinding, Verdict,
 };
 
 /// What the issue of a token at `now` makes of `slot`, and what it is answered.
@@ -144,7 +144,9 @@ fn refuse_by_state(record: &Record, now: StoreTime) -> Option<RefuseReply> {
                 lease_left: attempt.lease_until.since(now),
             })
         }
-        State::Processing(attempt) if attempt.checkpoint => Some(RefuseReply::OutcomeUnknown),
+        State::Processing(attempt) if attempt.checkpoint || may_follow_a_doubt(attempt) => {
+            Some(RefuseReply::OutcomeUnknown)
+        }
         State::Success { result, .. } => Some(RefuseReply::Completed {
             result: result.clone(),
         }),
@@ -157,4 +159,10 @@ fn refuse_by_state(record: &Record, now: StoreTime) -> Option<RefuseReply> {
         | State::Issued
         | State::Closed { .. } => None,
     }
+}
+
+/// Whether it may have taken over what had passed its checkpoint: at rerun that is taken, too, and
+/// each further takeover knows of the last one only.
+fn may_follow_a_doubt(attempt: &Processing) -> bool {
+    attempt.takeover && attempt.policy == OnAbandoned::Rerun
 }

@@ -70,6 +70,7 @@ falls! {
     a_fence_that_begins_again: FenceBeginsAgain breaks Six in of(2, Plan::HOLD);
     a_lease_that_duplicates_prolong: LeaseProlongedByDuplicates breaks Answered in of(1, Plan::HOLD);
     a_supersession_that_says_settled: SupersededIsSettled breaks Three in Plan { copies: false, ..of(2, Plan::RERUN) };
+    a_refusal_given_behind_a_doubt: RefusedBehindADoubt breaks Refusal in Plan { refusals: 1, own_checkpoint: true, copies: false, ..of(2, Plan::RERUN) };
     a_refusal_given_in_doubt: RefusedInDoubt breaks Refusal in Plan { refusals: 1, ..of(1, Plan::HOLD) };
     the_protocol_of_the_textbooks: Textbook breaks Five in Plan { horizon: 3, copies: false, ..of(2, Plan::HOLD) };
 }

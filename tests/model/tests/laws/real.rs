@@ -221,6 +221,7 @@ fn with_an_operator_and_refusals_every_law_stands() {
     stands("at hold, an operator", longer(operated(base)));
     stands("at hold, a refusal", longer(refused(base)));
     stands("at rerun, a refusal", longer(refused(Plan::RERUN)));
+    stands("at rerun, bodies mark, a refusal", refused(RERUN_MARKS));
     let missing = SEEN.missing();
     for answer in [
         "Forgotten",

@@ -51,6 +51,14 @@ fn refuses() -> Op {
     })
 }
 
+/// Before its checkpoint.
+fn lapsed_after_a_takeover(policy: OnAbandoned) -> Slot {
+    processing(Processing {
+        takeover: true,
+        ..attempt(NOW, policy, false)
+    })
+}
+
 #[test]
 fn a_record_that_is_as_read_is_forgotten() {
     let ended = "closed A by operator";
@@ -241,6 +249,18 @@ fn what_did_not_happen_is_refused_and_what_may_have_happened_is_not() {
             refuses(),
             "OutcomeUnknown",
             "processing A 1 lapsed checkpoint",
+        ),
+        (
+            lapsed_after_a_takeover(HOLD),
+            refuses(),
+            "Refused",
+            "refused",
+        ),
+        (
+            lapsed_after_a_takeover(RERUN),
+            refuses(),
+            "OutcomeUnknown",
+            "processing A 1 lapsed takeover",
         ),
         (success(), refuses(), "Completed paid", "success A 1 paid"),
         (
