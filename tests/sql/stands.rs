@@ -8,6 +8,7 @@ macro_rules! stands {
             a_lock_that_hides_a_free_key_is_somebodys_attempt
             a_locked_row_is_no_leave_to_run
             a_locked_row_is_told_as_it_is_committed
+            an_abandoned_attempt_whose_row_is_locked_is_somebodys
         }
 
         $crate::stands::stands! { $database, rows:

@@ -146,6 +146,7 @@ crate::scenes! { MySql:
         effect_and_success_are_one_transaction,
         a_body_that_is_dropped_after_its_commit_has_succeeded,
         a_duplicate_is_told_of_it_before_the_commit,
+        a_duplicate_is_told_of_it_when_its_lease_is_over,
         a_foreign_token_is_an_unknown_one_before_the_commit_too,
         after_a_rollback_the_error_says_how_the_record_ends,
         the_effects_of_a_stale_owner_roll_back_with_it,

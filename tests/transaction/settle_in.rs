@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use idem_core::{Attempt, Error, Idempotency, Key, Outcome, Policy, observe};
 use idem_tests::body::Held;
 use idem_tests::faulty::{Fault, Faulty, Verb};
+use sqlx::Transaction;
 
 use crate::base::{Base, Place};
 
@@ -81,6 +82,35 @@ pub(crate) async fn a_duplicate_is_told_of_it_before_the_commit<D: Base>() {
     };
     let (first, waited) = tokio::join!(run, duplicates);
     assert_eq!((first.unwrap(), waited), (1, 1));
+    assert_eq!(place.effects().await, [1]);
+}
+
+/// Also when its lease is over, which is not renewed any more: it may be about to end well.
+pub(crate) async fn a_duplicate_is_told_of_it_when_its_lease_is_over<D: Base>() {
+    const LEASE: Duration = Duration::from_secs(1);
+    let place = D::place().await;
+    let held = Held::new();
+    let run = place
+        .leases
+        .run(key(), Policy::new().lease(LEASE), async || {
+            stays(&place, &held).await
+        });
+    let duplicates = async {
+        held.entered().await;
+        tokio::time::sleep(LEASE * 3 / 2).await;
+        let body = async || anyhow::Ok(9_u32);
+        let told = place.leases.run(key(), Policy::new(), body).await;
+        let told = told.unwrap_err().downcast::<Error>().unwrap();
+        assert!(matches!(told, Error::InProgress { .. }), "{told}");
+        let mut tx = place.begin().await;
+        let body = async |_: &mut Transaction<'_, D>| anyhow::Ok(9_u32);
+        let told = place.leases.run_in(&mut tx, key(), Policy::new(), body);
+        let told = told.await.unwrap_err().downcast::<Error>().unwrap();
+        assert!(matches!(told, Error::InProgress { .. }), "{told}");
+        held.release();
+    };
+    let (first, ()) = tokio::join!(run, duplicates);
+    assert_eq!(first.unwrap(), 1);
     assert_eq!(place.effects().await, [1]);
 }
 

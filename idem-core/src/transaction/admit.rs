@@ -132,7 +132,8 @@ impl<'a> Asking<'a> {
         self.waited()
     }
 
-    /// `None` if the record would let the body run, and somebody else's transaction has the key.
+    /// `None` if the record would let the body run, or has no owner any more, and somebody else's
+    /// transaction has the key: that one may be about to say how it ends.
     async fn judge<D: Database>(
         &self,
         connection: &mut D::Connection,
@@ -152,7 +153,9 @@ impl<'a> Asking<'a> {
             not_after: now.after(settings.terms.limit),
         };
         let (slot, reply) = record::claim(found.slot(), &claim, now);
-        if hold == Hold::Elsewhere && matches!(reply, ClaimReply::Claimed(_)) {
+        let is_for_its_holder =
+            matches!(reply, ClaimReply::Claimed(_) | ClaimReply::OutcomeUnknown);
+        if hold == Hold::Elsewhere && is_for_its_holder {
             return Ok(None);
         }
         let (grant, record) = match (decide(reply, now, &settings), &slot) {

@@ -107,6 +107,32 @@ pub async fn a_lock_that_hides_a_free_key_is_somebodys_attempt<D: Database>(data
     grant(store.claim(&key, &second).await.unwrap().reply);
 }
 
+/// One that is abandoned, too: whoever has its row may be about to end it.
+pub async fn an_abandoned_attempt_whose_row_is_locked_is_somebodys<D: Database>(database: &D) {
+    let store = database.fresh_store().await;
+    let store = D::limited(&store, Duration::from_secs(3));
+    let key = key("locked", "held");
+    let lapses = Terms {
+        lease: Duration::from_millis(1),
+        ..TERMS
+    };
+    let now = store.now().await.unwrap();
+    grant(
+        store
+            .claim(&key, &claim(1, now, lapses))
+            .await
+            .unwrap()
+            .reply,
+    );
+    passed(&store, now.as_micros() + 20_000).await;
+    let second = claim(2, now, TERMS);
+    let mut other = hold(database, "locked").await;
+    is_somebodys(store.claim(&key, &second).await.unwrap().reply);
+    other.run("ROLLBACK").await;
+    let told = store.claim(&key, &second).await.unwrap().reply;
+    assert_eq!(told, ClaimReply::OutcomeUnknown);
+}
+
 fn is_somebodys(told: ClaimReply) {
     match told {
         ClaimReply::InProgress { lease_left, .. } => assert_eq!(lease_left, Duration::from_secs(1)),

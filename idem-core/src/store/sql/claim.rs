@@ -1,7 +1,7 @@
 //! Claims, which have an answer also where somebody keeps the row locked.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::dialect::Dialect;
 use super::fault::Fault;
@@ -19,13 +19,14 @@ impl<D: Dialect> Records<D> {
         let at = Arc::new(Address::of(key));
         let claim = |slot, now| record::claim(slot, op, now);
         self.within_limit(|| async {
+            let until = self.waits_until();
             // Boxed, like what is rare: a claim's future is large enough.
             if op.token.is_some()
-                && let Some(rejected) = Box::pin(self.rejected(&at, op)).await?
+                && let Some(rejected) = Box::pin(self.rejected(&at, op, until)).await?
             {
                 return Ok(Some(rejected));
             }
-            match self.write_once(&at, claim).await {
+            match self.write_once(&at, until, claim).await {
                 Err(fault) if fault.is_locked() => {
                     Box::pin(self.beside_a_lock(&at, op, fault)).await
                 }
@@ -56,8 +57,12 @@ impl<D: Dialect> Records<D> {
         &self,
         at: &Arc<Address>,
         op: &Claim,
+        until: Instant,
     ) -> Result<Option<Answer<ClaimReply>>, Fault> {
-        let committed = self.committed(at, self.wait()).await;
+        let committed = self.committed(at, self.wait());
+        let Ok(committed) = tokio::time::timeout_at(until.into(), committed).await else {
+            return Err(self.silent().await);
+        };
         let seen = answered(&committed.map_err(Fault::before_commit)?, op);
         Ok((seen.reply == ClaimReply::TokenRejected).then_some(seen))
     }
@@ -79,7 +84,11 @@ impl<D: Dialect> Records<D> {
             return Err(fault);
         }
         let mut answer = answered(&found, op);
-        if matches!(answer.reply, ClaimReply::Claimed(_)) {
+        // Also where the attempt is abandoned: whoever has the lock may be about to end it.
+        if matches!(
+            answer.reply,
+            ClaimReply::Claimed(_) | ClaimReply::OutcomeUnknown
+        ) {
             // A lock on everything says nothing of this key.
             if D::WRITERS == 1 {
                 return Err(fault);

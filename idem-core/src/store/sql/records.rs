@@ -71,7 +71,8 @@ impl<D: Dialect> Records<D> {
         verb: impl Fn(Slot, StoreTime) -> (Slot, R) + Sync,
     ) -> Answered<R> {
         let at = Arc::new(Address::of(key));
-        self.within_limit(|| self.write_once(&at, &verb)).await
+        self.within_limit(|| self.write_once(&at, self.waits_until(), &verb))
+            .await
     }
 
     /// The same, and wakes those in this process who wait for the end that it may be.
@@ -93,9 +94,10 @@ impl<D: Dialect> Records<D> {
     pub(super) async fn write_once<R>(
         &self,
         at: &Arc<Address>,
+        until: Instant,
         verb: impl Fn(Slot, StoreTime) -> (Slot, R),
     ) -> Result<Option<Answer<R>>, Fault> {
-        let locked = self.lock(at).await?;
+        let locked = self.lock(at, until).await?;
         let (before, now) = (locked.found.slot(), locked.found.now);
         let (after, reply) = verb(before.clone(), now);
         let after = after.live(now);
@@ -118,8 +120,12 @@ impl<D: Dialect> Records<D> {
         self.limit / 5 * 2
     }
 
-    async fn lock(&self, at: &Arc<Address>) -> Result<Locked<D>, Fault> {
-        let deadline = moment_in(self.wait()).into();
+    pub(super) fn waits_until(&self) -> Instant {
+        moment_in(self.wait())
+    }
+
+    async fn lock(&self, at: &Arc<Address>, until: Instant) -> Result<Locked<D>, Fault> {
+        let deadline = until.into();
         let turn = Arc::clone(&self.writers).acquire_owned();
         let Ok(turn) = tokio::time::timeout_at(deadline, turn).await else {
             return Err(Fault::locked());
@@ -147,7 +153,7 @@ impl<D: Dialect> Records<D> {
 
     /// What it means that there is no lock yet: MySQL waits in whole seconds, SQLite for as long as
     /// its pool was told. A database that answers meanwhile is there, and somebody has the key.
-    async fn silent(&self) -> Fault {
+    pub(super) async fn silent(&self) -> Fault {
         match tokio::time::timeout(self.limit / 20, self.now()).await {
             Ok(Ok(_)) => Fault::locked(),
             // Others wait for it with all the connections there are.
