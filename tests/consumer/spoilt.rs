@@ -1,9 +1,13 @@
 //! A message whose own body spoils the transaction in which its record would be kept.
 
+use std::str::FromStr;
+
 use idem_core::consumer::{Consumer, Reason};
 use idem_core::store::PostgresStore;
 use idem_core::{Idempotency, idempotent};
+use idem_tests::body::until;
 use idem_tests::postgres::PostgresServer;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{PgPool, Postgres, Transaction};
 
 use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
@@ -32,6 +36,50 @@ async fn a_message_that_spoils_its_own_transaction_is_dead_after_some_retries() 
     let deliver = async |retries| {
         let call =
             async |id: idem_core::consumer::MessageId| idem.scope(handle(&pool, id.as_str())).await;
+        consumer.handle(Some("m-1"), retries, call).await
+    };
+    is_retried_and_dead(2, Reason::Store, deliver).await;
+}
+
+/// Is idle until the server has ended its session.
+#[idempotent(prefix = "test:idle", key = "id", tx = tx)]
+async fn idle(tx: &mut Transaction<'_, Postgres>, id: &str, aside: &PgPool) -> Result<(), Failure> {
+    let session = "SELECT pg_backend_pid()";
+    let session: i32 = sqlx::query_scalar(session)
+        .fetch_one(&mut **tx)
+        .await
+        .unwrap();
+    until("the session is ended", async || {
+        let there = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1";
+        let there = sqlx::query_scalar(there).bind(session);
+        let there: i64 = there.fetch_one(aside).await.unwrap();
+        there == 0
+    })
+    .await;
+    Ok(())
+}
+
+/// A database that is there for all others holds back nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_whose_transaction_is_idle_for_too_long_is_dead_after_some_retries() {
+    let server = PostgresServer::start().unwrap();
+    let aside = PgPool::connect(&server.url()).await.unwrap();
+    let store = PostgresStore::new(aside.clone());
+    store.migrate().await.unwrap();
+    let idem = Idempotency::builder(store).build().unwrap();
+    let options = PgConnectOptions::from_str(&server.url()).unwrap();
+    let options = options.options([("idle_in_transaction_session_timeout", "100ms")]);
+    let pool = PgPool::connect_with(options).await.unwrap();
+    let consumer = Consumer::new(meaning).rules(RULES.retries(2));
+    let deliver = async |retries| {
+        let call = async |id: idem_core::consumer::MessageId| {
+            let handle = async {
+                let mut tx = pool.begin().await.map_err(|_| Failure::Passing)?;
+                idle(&mut tx, id.as_str(), &aside).await?;
+                tx.commit().await.map_err(|_| Failure::Passing)
+            };
+            idem.scope(handle).await
+        };
         consumer.handle(Some("m-1"), retries, call).await
     };
     is_retried_and_dead(2, Reason::Store, deliver).await;

@@ -117,9 +117,11 @@ impl<D: Dialect> Classes for D {
             Class::Deadlock => Trouble::Deadlock,
             Class::Locked | Class::Busy => Trouble::Locked,
             Class::Unavailable | Class::Refused | Class::NotLetIn => Trouble::Away,
-            Class::Stopped | Class::Unprepared | Class::Misconfigured | Class::Protocol => {
-                Trouble::Other
-            }
+            Class::Stopped
+            | Class::Overslept
+            | Class::Unprepared
+            | Class::Misconfigured
+            | Class::Protocol => Trouble::Other,
         }
     }
 }

@@ -24,6 +24,9 @@ pub(super) enum Class {
     Unavailable,
     /// The database can not take the write now.
     Refused,
+    /// The session was idle, or its transaction open, for longer than the server lets it. In one of the
+    /// store this process stood still; in another one it is what is done there.
+    Overslept,
     /// It lets nobody of this name in, whatever they would say. Somebody has to change the set-up.
     NotLetIn,
     /// What was prepared on this connection is not there: between us and the server stands somebody
@@ -91,6 +94,15 @@ impl Fault {
         self
     }
 
+    /// Met in the caller's transaction.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
+    pub(super) fn of_the_caller(mut self) -> Self {
+        if self.class == Class::Overslept {
+            self.class = Class::Protocol;
+        }
+        self.before_commit()
+    }
+
     /// Met before anything was asked: what nobody understands says nothing of the call, and there is no
     /// connection. So do poolers speak, by codes of their own, that have none.
     pub(super) fn while_connecting(mut self) -> Self {
@@ -141,7 +153,7 @@ impl From<Fault> for StoreError {
                 StoreErrorKind::Conflict,
                 ": stopped before its end, perhaps while it waited for another transaction",
             ),
-            Class::Unavailable => (StoreErrorKind::Unavailable, ""),
+            Class::Unavailable | Class::Overslept => (StoreErrorKind::Unavailable, ""),
             Class::Refused => (StoreErrorKind::Refused, ""),
             Class::NotLetIn => (StoreErrorKind::Misconfigured, ""),
             Class::Unprepared => (

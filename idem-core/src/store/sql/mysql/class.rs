@@ -19,11 +19,13 @@ pub(super) fn class(number: u16) -> Class {
         // Read-only: an option, a transaction, a mode, the engine. Disk, table, memory, locks,
         // connections, transactions, prepared statements: full. A file, or the engine, that could not
         // write. A node without its cluster, of Galera, of Group Replication.
-        1290 | 1792 | 1836 | 1874 | 1021 | 1114 | 1037 | 1038 | 1041 | 1206 | 1040 | 1203
-        | 1226 | 1637 | 1461 | 1026 | 1030 | 1047 | 3100 => Class::Refused,
-        // Shut down, killed, idle for too long, offline. A commit that met an error: nobody knows
+        1290 | 1792 | 1836 | 1874 | 1021 | 1114 | 1037 | 1041 | 1206 | 1040 | 1203 | 1226
+        | 1637 | 1461 | 1026 | 1030 | 1047 | 3100 => Class::Refused,
+        // Idle for too long.
+        4031 => Class::Overslept,
+        // Shut down, killed, offline. A commit that met an error: nobody knows
         // whether it was done. ProxySQL has found no server in time.
-        1053 | 1927 | 3169 | 4031 | 3032 | 3168 | 1180 | 9001 => Class::Unavailable,
+        1053 | 1927 | 3169 | 3032 | 3168 | 1180 | 9001 => Class::Unavailable,
         // No such database or user; the host is blocked or not known, the account is locked, the
         // password is old.
         1049 | 1044 | 1045 | 1698 | 1129 | 1130 | 3118 | 4151 | 1820 | 1862 => Class::NotLetIn,
@@ -49,6 +51,7 @@ mod tests {
             (1317, Class::Stopped),
             (1969, Class::Stopped),
             (1290, Class::Refused),
+            (4031, Class::Overslept),
             (1047, Class::Refused),
             (1030, Class::Refused),
             (1053, Class::Unavailable),

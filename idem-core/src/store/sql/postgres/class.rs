@@ -7,9 +7,10 @@ pub(super) fn class(code: &str) -> Class {
     match code {
         // A snapshot that is too old for what it would have to show.
         "72000" => Class::Conflict,
-        // Nobody knows whether it was done; the transaction was idle, or open, for too long, and its
-        // session is ended.
-        "40003" | "25P03" | "25P04" => Class::Unavailable,
+        // Nobody knows whether it was done.
+        "40003" => Class::Unavailable,
+        // The transaction was idle, or open, for too long, and its session is ended.
+        "25P03" | "25P04" => Class::Overslept,
         "40P01" => Class::Deadlock,
         "55P03" => Class::Locked,
         // By `statement_timeout`, or by somebody.
@@ -25,7 +26,7 @@ pub(super) fn class(code: &str) -> Class {
             Some("28") => Class::NotLetIn,
             // The transaction was rolled back: a serialisation failure, say.
             Some("40") => Class::Conflict,
-            // Out of memory, disk or connections.
+            // Out of memory (also of all sessions' locks), disk or connections.
             Some("53") => Class::Refused,
             // Connection trouble; shut down or starting; trouble of the system.
             Some("08" | "57" | "58") => Class::Unavailable,
@@ -46,8 +47,9 @@ mod tests {
             ("40000", Class::Conflict),
             ("40003", Class::Unavailable),
             ("72000", Class::Conflict),
-            ("25P03", Class::Unavailable),
-            ("25P04", Class::Unavailable),
+            ("25P03", Class::Overslept),
+            ("25P04", Class::Overslept),
+            ("53200", Class::Refused),
             ("55P03", Class::Locked),
             ("57014", Class::Stopped),
             ("57P01", Class::Unavailable),

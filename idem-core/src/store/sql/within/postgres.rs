@@ -197,7 +197,7 @@ impl Within for Postgres {
     }
 
     fn fault(error: sqlx::Error) -> StoreError {
-        Fault::new(error, Self::class).before_commit().into()
+        Fault::new(error, Self::class).of_the_caller().into()
     }
 }
 
