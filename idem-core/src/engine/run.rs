@@ -202,7 +202,7 @@ pub(crate) fn outcome_of<T, E>(
             OnError::Replay if !results.keeps_errors() => {
                 Counters::add(&core.counters.result_not_stored);
                 tracing::error!(
-                    "an error is to be replayed, but its function stores none (`replay_errors = true`); its outcome counts as unknown"
+                    "an error is to be replayed, but its function stores none (`replay_errors = true`): it counts as abandoned"
                 );
                 Outcome::Abandon
             }

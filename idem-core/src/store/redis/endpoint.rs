@@ -109,6 +109,12 @@ async fn connect(
         })
 }
 
+/// How long what was sent may go unacknowledged by the other machine. By itself the system goes on
+/// sending for a quarter of an hour, and the connection of a cluster's client to that node stays, though
+/// a new one would be answered.
+#[cfg(any(target_os = "android", target_os = "linux"))]
+const UNHEARD: Duration = Duration::from_secs(10);
+
 /// What every connection's socket is told. One that is silent for long is asked for a sign of life
 /// before a router in between forgets it; else the next call on it would wait in vain.
 pub(super) fn tcp() -> TcpSettings {
@@ -116,9 +122,12 @@ pub(super) fn tcp() -> TcpSettings {
         .with_time(Duration::from_secs(30))
         .with_interval(Duration::from_secs(10))
         .with_retries(3);
-    TcpSettings::default()
+    let settings = TcpSettings::default()
         .set_nodelay(true)
-        .set_keepalive(keepalive)
+        .set_keepalive(keepalive);
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    let settings = settings.set_user_timeout(UNHEARD);
+    settings
 }
 
 /// What every connection is made with.
