@@ -107,7 +107,9 @@ impl Idempotency {
     ///
     /// # Cancel safety
     /// Dropped while it is awaited, it leaves open whether it was done; so do
-    /// [`resolve`](Self::resolve) and [`refuse`](Self::refuse), which can be said again.
+    /// [`resolve`](Self::resolve) and [`refuse`](Self::refuse). A refusal can be said again as it is, the
+    /// other two [as the record was read](Resolve::as_read): [`Changes::Changed`] may then mean your own
+    /// first word. Without that, what is said again may be said of the next attempt.
     pub fn forget(&self, key: &Key) -> Forget {
         Forget {
             idem: self.clone(),
@@ -168,7 +170,8 @@ impl Idempotency {
 
     /// Refuses a request that has not come yet: a Cancel that overtook its Try. A call with `key`
     /// gets [`Error::Refused`] for as long as this engine keeps records where a function does not say:
-    /// say [`expire`](Refuse::expire) where the function does, or where the request may come later.
+    /// say [`expire`](Refuse::expire) where the function does, or where the request may come later. A
+    /// repeat prolongs nothing.
     ///
     /// Await the value to do it. It is said in the store of this engine: for a function with `tx` that
     /// has to be the table of its records.
@@ -314,6 +317,10 @@ pub struct Refuse {
 
 impl Refuse {
     /// How long it is refused; as long as its function keeps records, or longer.
+    ///
+    /// The first word counts: a key that is refused already stays so for as long as was said then, and
+    /// the answer is Ok. To say another time, [`forget`](Idempotency::forget) it first; a request that
+    /// comes in between runs.
     pub fn expire(mut self, expire: Duration) -> Self {
         self.policy = self.policy.expire(expire);
         self

@@ -62,7 +62,8 @@ async fn a_call_writes_its_record_once_into_the_log() {
     }
     let end = log().await;
     let more = ((end - middle) - (middle - start)) / CALLS;
-    // About 560; a record that is written when it is claimed, and again, is above 900.
+    // About 560 for a result of at most nine bytes; a record that is written when it is claimed, and
+    // again, is above 900.
     assert!(more <= 600, "{more} bytes of log more a call");
 }
 

@@ -47,12 +47,12 @@
 //!
 //! # A row that somebody keeps locked
 //! A call waits less than half its limit for the key. Then a claim is answered by what is committed
-//! there, as far as that is a refusal or a replay; where it would be granted, it is
+//! there, as far as that is a refusal or a replay; where it would be granted, or is abandoned, it is
 //! [`InProgress`](crate::Error::InProgress) of unknown age, with a second to wait. Everything else, also
-//! a claim in an SQLite file, which is locked for all keys at once, fails with a [`StoreError`] of kind
-//! [`Conflict`](crate::StoreErrorKind::Conflict), as when deadlocks and serialisation failures went on for
-//! all of the limit. A one-time token is looked up before any lock is asked for, so that a wrong one is
-//! refused as fast as always.
+//! what would be so in an SQLite file, which is locked for all keys at once, fails with a
+//! [`StoreError`] of kind [`Conflict`](crate::StoreErrorKind::Conflict), as when deadlocks and
+//! serialisation failures went on for all of the limit. A one-time token is looked up before any lock is
+//! asked for, so that a wrong one is refused as fast as always.
 
 mod carried;
 mod claim;
