@@ -152,7 +152,8 @@ impl Attempt {
     }
 
     /// Higher than the fence of every attempt on this key before. Hand it to what the body writes
-    /// to, and let that refuse a smaller one.
+    /// to, before anything is read there, and let that refuse a smaller one: see
+    /// [locks](crate::lock).
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.0.grant.fence
@@ -172,6 +173,17 @@ impl Attempt {
 
     /// A key for a provider that dedups by itself: the same in each retry of the same request, and
     /// another for each `purpose`. 32 lower-case hex digits.
+    ///
+    /// Many providers keep a refusal too, and give it again for the same key, also where another
+    /// card would pay. So put what makes it another charge into the purpose: the card, or a number
+    /// that the client makes anew after a refusal. Never [`number`](Self::number) or
+    /// [`fence`](Self::fence): they change also where an attempt died and may have charged.
+    ///
+    /// It is made of the key as the store has it, with the namespace and in its
+    /// [hashed](crate::engine::Builder::hash_keys) form: where one of these changes, it does, too. A
+    /// body that runs without a guard has no attempt and no such key. Where that is allowed
+    /// (`on_store_error = "run"`), make the provider's key of the request alone, in guarded calls as
+    /// well.
     #[must_use]
     pub fn derive_key(&self, purpose: &str) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("idem 2026-11-29 key for a provider");

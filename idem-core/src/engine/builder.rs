@@ -48,12 +48,17 @@ impl Builder {
 
     /// What stands before every key: 1 to 64 ASCII letters, digits, `_`, `.` and `-`. `idem`
     /// unless said. Two services on one store need two.
+    ///
+    /// Under another one no record of before is found, and
+    /// [`derive_key`](crate::Attempt::derive_key) gives other keys, so that a provider does not know
+    /// the request either: retries of what ran before run again. Change it on an empty store.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
     /// Stores every key as a hash behind its prefix, so that the store shows no business values.
+    /// It changes what [`namespace`](Self::namespace) changes: say it from the beginning.
     pub fn hash_keys(mut self) -> Self {
         self.hash_keys = true;
         self

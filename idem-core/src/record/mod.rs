@@ -107,7 +107,8 @@ impl fmt::Debug for Owner {
 
 /// A number that grows with every attempt on a key, also after release, expiry or loss.
 ///
-/// Hand it to the resource that the body writes to, and let that refuse a smaller one.
+/// Hand it to the resource that the body writes to, and let that refuse a smaller one: before the
+/// body reads there, as [locks](crate::lock) show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Fence(u64);
 
@@ -136,11 +137,15 @@ impl Fence {
     }
 
     /// The SQL condition under which a row may be written with this fence: that nobody with a
-    /// higher one has written it. It goes into the `WHERE` of the write itself, which also sets
-    /// `column` to [`as_i64`](Self::as_i64); zero rows means that a later holder was there.
+    /// higher one has written it. It goes into the `WHERE` of an update that sets `column` to
+    /// [`as_i64`](Self::as_i64); zero rows means that a later holder was there.
+    ///
+    /// That update comes **first**, in one transaction with what is then read and written. In the
+    /// last write alone the condition lets in a holder that wakes while the next one has only read:
+    /// see [locks](crate::lock).
     ///
     /// The same by hand, with a column that is `NOT NULL DEFAULT 0`:
-    /// `UPDATE … SET …, fence = $1 WHERE id = $2 AND fence <= $1`.
+    /// `UPDATE … SET fence = $1 WHERE id = $2 AND fence <= $1`.
     ///
     /// # Examples
     /// ```
