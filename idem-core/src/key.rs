@@ -57,7 +57,15 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key that `#[idempotent(prefix = …, key = …)]` gives to the same values.
+    /// The key that `#[idempotent(prefix = …, key = …)]` gives to the same values: of a path, of an
+    /// expression, and of a template that has nothing but one `:` between its placeholders, which is
+    /// the tuple of their values.
+    ///
+    /// Any other literal of a template is escaped inside the values as well: `"{xid}-{branch}"` writes
+    /// the `-` of a UUID as `%2D`. Such a key can not be made here, also not by a text with the same
+    /// literals; it can be [parsed](Self::parse) as [`records`](crate::Idempotency::records) show it.
+    /// So where a program has to name a key, to [refuse](crate::Idempotency::refuse),
+    /// [resolve](crate::Idempotency::resolve) or [lock](crate::Idempotency::lock) it, write a tuple.
     ///
     /// `prefix` is non-empty segments of `[A-Za-z0-9_.-]` joined by `:`, at most 100 bytes. A
     /// tuple is one part for each element.

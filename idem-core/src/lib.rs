@@ -7,7 +7,7 @@
 //!     order_no: String,
 //! }
 //!
-//! #[idempotent(prefix = "order:pay", key = "request.order_no", expire = 600)]
+//! #[idempotent(prefix = "order:pay", key = "request.order_no", expire = "7d")]
 //! async fn pay(request: PayRequest) -> Result<String, Error> {
 //!     Ok(format!("paid {}", request.order_no))
 //! }

@@ -31,17 +31,18 @@
 ///     }
 /// }
 ///
-/// // Asked after an attempt that died in the middle.
+/// // Asked after an attempt that died in the middle: looks `request` up at the bank. `Done` with the
+/// // receipt if it was charged, `NotDone` only if it was not and can not be any more.
 /// async fn lookup(request: &PayRequest) -> Result<Recovered<Receipt>, PayError> {
 ///     # let _ = request;
-///     Ok(Recovered::NotDone)
+///     Ok(Recovered::Unknown)
 /// }
 ///
 /// #[idempotent(
 ///     prefix = "order:pay",
 ///     key = "request.order_no",
 ///     fingerprint = "request.amount",
-///     expire = "24h",
+///     expire = "7d",
 ///     on_error = classify,
 ///     recover = lookup,
 /// )]
@@ -67,7 +68,8 @@
 /// `"{request.user_id}:{request.order_no}"`. A path starts at an argument, as bound by any pattern
 /// (`Json(request): Json<PayRequest>`), or at `self`, and goes on by `.field`, `.0`, `[0]`,
 /// `["name"]`, `.getter()`, and `?` for an option: `"request.coupon?.code"`. Between two
-/// placeholders of a template stands some punctuation; literal braces are `{{` and `}}`.
+/// placeholders of a template stands some punctuation; literal braces are `{{` and `}}`. Programs
+/// can name the key by [`Key::new`](crate::Key::new) only where that punctuation is one `:`.
 ///
 /// Without quotes it is any expression: `key = request.order_no`, or a tuple of them,
 /// `key = (request.user_id, request.order_no)`. It, and each element of the tuple, is borrowed.
@@ -75,6 +77,13 @@
 /// Each value is a [`KeyPart`](trait@crate::KeyPart). A part that is `None`, blank, or not there
 /// is missing: [`Error::MissingKey`](crate::Error::MissingKey) names it and the body does not run.
 /// The key is computed once, before the arguments move into the body.
+///
+/// A duplicate is answered **without the body**: check before the call who may ask. An id that a
+/// client makes up is that client's alone: put the signed-in caller into the key,
+/// `key = (user.id, request.request_id)`.
+///
+/// Never change a `prefix` or a `key` while retries of old requests can come: each of them would be a
+/// new request, and run.
 ///
 /// # One-time tokens
 /// A form has no number of its own. `token` takes the place of `key`: a path or an expression that
@@ -110,7 +119,8 @@
 /// # }
 /// ```
 /// A body that failed hands its token back, for the time that it has left and for a corrected form.
-/// With `forget = true` a used token is rejected like any wrong one. The body never runs without a
+/// With `forget = true` a used token is rejected like any wrong one. Without a `fingerprint` a second
+/// submission with other content is given the result of the first. The body never runs without a
 /// guard: a token that nobody has checked lets nobody in.
 ///
 /// # In a transaction
@@ -118,7 +128,8 @@
 /// commit together, or not at all. The body has the argument as it had it before, within a
 /// savepoint. `detach` does not go with it: run all from `begin()` to the commit in a task of its
 /// own, where a client that hangs up would drop it. See the module `transaction`, with the feature of
-/// a database.
+/// a database. Without `tx` the body commits before it returns: what its caller rolls back after
+/// that is replayed as done.
 /// ```
 /// # type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// # #[cfg(feature = "sqlite")] mod sqlite {
@@ -161,7 +172,7 @@
 ///
 /// | option | default | meaning |
 /// |---|---|---|
-/// | `prefix = "order:pay"` | required | the business type; one function each |
+/// | `prefix = "order:pay"` | required | the business type; one function each, and always the same |
 /// | `key = …` | required unless `token` | see above |
 /// | `token = …`, `subject = …` | none | a one-time token in place of the key, and whose it is; see above |
 /// | `expire` | 24 h | how long a finished record is kept |
@@ -172,24 +183,28 @@
 /// | `on_error = "fail"`, `"release"`, `"abandon"`, `"replay"`, or a `fn(&E) -> OnError` | fail | what an `Err` of the body means; see [`OnError`](crate::OnError) |
 /// | `replay_errors = true` | false | the function of `on_error` may answer `Replay` |
 /// | `on_abandoned = "hold"`, `"rerun"` | hold | an attempt that died in the middle: `Error::OutcomeUnknown`, or run again |
-/// | `checkpoint = true` | false | the body calls [`Attempt::checkpoint`](crate::Attempt::checkpoint) before its first effect |
+/// | `checkpoint = true` | false | the body calls [`Attempt::checkpoint`](crate::Attempt::checkpoint) before its first effect; one that forgets it is [run again](crate::Policy::own_checkpoint) after a crash, whatever it has done. Without this option the claim is the checkpoint |
 /// | `recover = path`, or a call | none | finds out what an attempt that died has done; a path gets the receiver and each argument by reference |
-/// | `fingerprint = "request"`, a list `"a, b"`, or an expression | none | what must be equal for one key; `Serialize` |
-/// | `forget = true` | false | success leaves no result behind |
+/// | `fingerprint = "request"`, a list `"a, b"`, or an expression | none | what must be equal for one key; `Serialize`. A version that hashes something else refuses the retries of what ran before: name single fields, such as stay |
+/// | `forget = true` | false | success leaves nothing behind: only calls that overlap are kept apart, and the next one runs again. (A used token stays used.) |
 /// | `message = "…"` | none | [`Error::message`](crate::Error::message): what a refused user sees |
 /// | `engine = expression` | the installed one | `AsRef<Idempotency>` |
-/// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded |
+/// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded, and so without [`derive_key`](crate::Attempt::derive_key) |
 /// | `on_missing_key = "error"`, `"run"` | error | a part of the key is missing: refuse, or run unguarded |
 /// | `detach = true` | false | run the body in a task of its own; arguments are owned and `Send` |
-/// | `tx = argument` | none | keep the record in the transaction that this argument is, so that effects and record commit together: see the module `transaction`. A function with such an argument that keeps its record apart says `tx = none` |
+/// | `tx = argument` | none | keep the record in the transaction that this argument is, so that effects and record commit together: see the module `transaction`. A function with an argument `&mut Transaction` (`PgTransaction`, `MySqlTransaction`, `SqliteTransaction`) that keeps its record apart says `tx = none`; behind an alias, as a connection, as an executor or by value a transaction is not noticed |
 /// | `crate = path` | `::idem_core` | where the runtime is, for re-exports |
 ///
 /// # The function
 /// An `async fn`, free or a method with any receiver, also inside `#[async_trait]` (write this
-/// attribute on the method), with generics, lifetimes and patterns; type arguments are no part of the
-/// key. It returns a `Result<T, E>`,
-/// also behind an alias, with `E: From<idem_core::Error>`. `T` is `Serialize` and
-/// `DeserializeOwned`, unless `on_duplicate = "reject"` or `forget = true`.
+/// attribute on the method), with generics, lifetimes and patterns. Type arguments, of the function
+/// and of its `impl`, are no part of the key, nor is the type for which a `macro_rules!` writes a
+/// method once more: such functions share their records.
+///
+/// It returns a `Result<T, E>`, also behind an alias, with `E: From<idem_core::Error>`. An `Ok` is
+/// final, whatever it says. `T` is `Serialize` and `DeserializeOwned`, unless
+/// `on_duplicate = "reject"` or `forget = true`; a duplicate gets what serde makes of it, without a
+/// field that is skipped or masked.
 ///
 /// # Errors
 /// The function's own, and each [`Error`](crate::Error), converted by `From`.
@@ -217,8 +232,11 @@ pub use idem_macros::idempotent;
 /// async fn create(request: CreateOrder) -> Result<Order, OrderError> { … }
 /// ```
 ///
-/// A lock that is not got is an error of the body then: with `on_error = "fail"` or `"release"` the
-/// request may come again.
+/// A lock that is not got is an error of the body then, which has not begun: with
+/// `on_error = "fail"` or `"release"` the request may come again. A function for `on_error` has to say
+/// so itself, by [`OnError::Release`](crate::OnError::Release) for
+/// [`Error::InProgress`](crate::Error::InProgress) where the body makes no guarded calls of its own:
+/// `Abandon` would leave the outcome of a request unknown that did nothing but wait.
 ///
 /// # Examples
 /// ```
@@ -227,7 +245,7 @@ pub use idem_macros::idempotent;
 /// #[locked(prefix = "stock", key = "item", lease = 10, wait = "5s")]
 /// async fn take(item: u32, left: &mut u32) -> Result<i64, Error> {
 ///     *left -= 1;
-///     // For what the body writes to: `UPDATE … SET …, fence = $1 WHERE id = $2 AND fence <= $1`.
+///     // For what the body writes to, before it reads there: see the module `lock`.
 ///     Ok(Lock::current().expect("this body is locked").fence().as_i64())
 /// }
 ///

@@ -72,7 +72,7 @@ pub(crate) enum OnMissingKey {
 /// use idem_core::Policy;
 ///
 /// const PAY: Policy = Policy::new()
-///     .expire(Duration::from_secs(600))
+///     .expire(Duration::from_hours(7 * 24))
 ///     .lease(Duration::from_secs(20))
 ///     .wait_in_progress()
 ///     .wait(Duration::from_secs(5));
@@ -175,13 +175,17 @@ impl Policy {
         self
     }
 
-    /// The body marks its own checkpoint; without this the claim is the checkpoint.
+    /// The body marks its own [checkpoint](crate::Attempt::checkpoint); without this the claim is
+    /// the checkpoint. A body that forgets it counts as one that did nothing: after a crash, and after
+    /// an [`OnError::Abandon`], it is run again whatever it has done.
     pub const fn own_checkpoint(mut self) -> Self {
         self.own_checkpoint = true;
         self
     }
 
-    /// Success leaves no result behind.
+    /// Success leaves nothing behind: only calls that overlap are kept apart, and the next one runs
+    /// again, also where [duplicates are rejected](Self::reject_duplicates). A used one-time token
+    /// stays used.
     pub const fn forget(mut self) -> Self {
         self.forget = true;
         self
@@ -194,7 +198,8 @@ impl Policy {
         self
     }
 
-    /// Without an answer of the store, the body runs unguarded.
+    /// Without an answer of the store, the body runs unguarded. It has no
+    /// [attempt](crate::Attempt::current) then, and so no [`derive_key`](crate::Attempt::derive_key).
     pub const fn run_on_store_error(mut self) -> Self {
         self.on_store_error = Some(OnStoreError::Run);
         self

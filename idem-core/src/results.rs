@@ -94,7 +94,8 @@ impl<V: Serialize + DeserializeOwned> Coded<V> {
 }
 
 impl<T, E: From<Error>> Results<T, E> {
-    /// Results are stored as JSON, and replayed.
+    /// Results are stored as JSON, and replayed: as serde writes and reads them, without what a type
+    /// skips or masks.
     pub fn stored() -> Self
     where
         T: Serialize + DeserializeOwned,

@@ -22,8 +22,9 @@ pub enum CodecError {
 
 /// How results become bytes.
 ///
-/// A codec refuses a value that would come back changed; a type that has since gained an optional
-/// field, or lost one, should still be read.
+/// A codec refuses a value that would come back changed, as far as it can see: not what serde is told
+/// to skip or to mask. A type that has since gained an optional field, or lost one, should still be
+/// read.
 pub trait Codec {
     /// The bytes of `value`.
     ///

@@ -25,6 +25,13 @@
 //! or has returned what the database never takes. At its last retry such a message is dead by
 //! [`Reason::Store`].
 //!
+//! # Two words about one error
+//! Your [`Meaning`] decides about the message, `on_error` about the record, and they have to agree.
+//! Without `on_error` each error says that nothing happened: a time-out that is a [`Meaning::Retry`] runs
+//! the body again at each delivery, 11 times with the default [`Rules`], and nobody is asked. Where
+//! an error leaves open what has happened, let `on_error` answer
+//! [`Abandon`](crate::OnError::Abandon): the next delivery is parked, or `recover` decides.
+//!
 //! # What the glue promises
 //! - A message that is delayed, parked or dead-lettered is **published as a copy**, and the original
 //!   is acknowledged only after the broker has confirmed the copy. A crash between the two leaves
@@ -47,20 +54,29 @@
 //! # Examples
 //! ```
 //! use idem_core::consumer::{Action, Consumer, Meaning, MessageId, Reason};
-//! use idem_core::{Idempotency, idempotent};
+//! use idem_core::{Idempotency, OnError, idempotent};
 //!
 //! #[derive(Debug)]
 //! enum ShipError {
 //!     Unreadable,
 //!     NoSuchAddress,
 //!     CarrierAway,
+//!     CarrierTimedOut,
 //!     Idempotency(idem_core::Error),
 //! }
 //! # impl From<idem_core::Error> for ShipError {
 //! #     fn from(error: idem_core::Error) -> Self { Self::Idempotency(error) }
 //! # }
 //!
-//! #[idempotent(prefix = "order:ship", key = "id", expire = "7d")]
+//! // About the record: only of these two it is known that nothing was sent.
+//! fn certainty(error: &ShipError) -> OnError {
+//!     match error {
+//!         ShipError::NoSuchAddress | ShipError::CarrierAway => OnError::Fail,
+//!         _ => OnError::Abandon,
+//!     }
+//! }
+//!
+//! #[idempotent(prefix = "order:ship", key = "id", expire = "7d", on_error = certainty)]
 //! async fn ship(id: MessageId, address: &str) -> Result<(), ShipError> {
 //!     match address {
 //!         "" => Err(ShipError::NoSuchAddress),
@@ -68,10 +84,11 @@
 //!     }
 //! }
 //!
+//! // About the message.
 //! fn meaning(error: &ShipError) -> Meaning<'_> {
 //!     match error {
 //!         ShipError::Idempotency(refusal) => Meaning::Refusal(refusal),
-//!         ShipError::CarrierAway => Meaning::Retry,
+//!         ShipError::CarrierAway | ShipError::CarrierTimedOut => Meaning::Retry,
 //!         ShipError::NoSuchAddress => Meaning::Dead,
 //!         ShipError::Unreadable => Meaning::Unreadable,
 //!     }

@@ -15,7 +15,9 @@ const LEAST_DELAY: Duration = Duration::from_millis(100);
 pub enum Meaning<'a> {
     /// The guard refused, or a call inside the body was refused: the consumer knows what to do.
     Refusal(&'a Error),
-    /// The handler failed; it may pass. Retried with back-off, counted and bounded.
+    /// The handler failed; it may pass. Retried with back-off, counted and bounded. Whether that runs
+    /// the body again is up to the guard's [`OnError`](crate::OnError): not after an `Abandon`, the word
+    /// for an error that leaves open what has happened.
     Retry,
     /// What every message needs, such as the database, does not answer. All are held back for a
     /// pause, and none is counted: an outage must not make dead letters of the whole queue. What a

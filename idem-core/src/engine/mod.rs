@@ -104,7 +104,8 @@ impl AsRef<Self> for Idempotency {
 
 impl Idempotency {
     /// An engine over records in this process: for development, tests, and services that are one
-    /// process by design.
+    /// process by design. It has room for a million records and refuses new requests beyond that:
+    /// 12 a second, kept for 24 h. [`MemoryStore::capacity`] gives another bound.
     #[must_use]
     pub fn memory() -> Self {
         Builder::new(MemoryStore::new()).finish()

@@ -52,7 +52,8 @@ pub trait Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDone;
 
-/// It happened, with this result, which duplicates will get.
+/// It happened, with this result, which duplicates will get: a `T` of the type that the function
+/// returns. Nothing can check that here; of another one duplicates get [`Error::ResultUnavailable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done<'a, T>(pub &'a T);
 

@@ -39,8 +39,9 @@ use super::KeyWriter;
     note = "name the field that identifies the request, as in `key = \"request.order_no\"`"
 )]
 pub trait KeyPart {
-    /// Writes this value as one part, or as several by calling `out` several times. Writing none
-    /// counts as missing.
+    /// Writes this value as one part, or as several by calling `out` several times: **always as
+    /// many**. With one part more or less by value, two tuples that differ can be one key. Where there
+    /// is nothing to write, say [`missing`](KeyWriter::missing); writing none counts as that.
     fn write(&self, out: &mut KeyWriter);
 }
 
