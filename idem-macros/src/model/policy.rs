@@ -55,7 +55,7 @@ pub(crate) fn settings(args: &Args, is_locked: bool, mistakes: &mut Mistakes) ->
     }
     settings.extend(plain.into_iter().map(Setting::Plain));
     settings.extend(message(args, mistakes).map(|text| Setting::Text("message", text)));
-    refuse_forgotten_replay(args, mistakes);
+    refuse_forgotten_answer(args, mistakes);
     settings
 }
 
@@ -189,20 +189,25 @@ fn message(args: &Args, mistakes: &mut Mistakes) -> Option<LitStr> {
     Some(text.clone())
 }
 
-fn refuse_forgotten_replay(args: &Args, mistakes: &mut Mistakes) {
-    let asks = |given: &Option<Given>, wanted: &str| {
-        given
-            .as_ref()
-            .and_then(|given| given.string().ok())
-            .is_some_and(|text| text.value() == wanted)
+/// A success that leaves nothing answers no duplicate: that would run again. A used token is
+/// rejected all the same.
+fn refuse_forgotten_answer(args: &Args, mistakes: &mut Mistakes) {
+    let Some(forget) = &args.forget else {
+        return;
     };
-    if let Some(forget) = &args.forget
-        && forget.flag().is_ok_and(|flag| flag)
-        && asks(&args.on_duplicate, "replay")
-    {
-        mistakes.at(
-            forget.name.span(),
-            "`forget` leaves no result that on_duplicate = \"replay\" could give",
-        );
+    if forget.flag().ok() != Some(true) {
+        return;
     }
+    let word = args
+        .on_duplicate
+        .as_ref()
+        .and_then(|given| given.string().ok());
+    let why = match word.map(LitStr::value).as_deref() {
+        Some("replay") => "`forget` leaves no result that on_duplicate = \"replay\" could give",
+        Some("reject") if args.token.is_none() => {
+            "`forget` leaves nothing by which on_duplicate = \"reject\" could know a duplicate: it would run again"
+        }
+        _ => return,
+    };
+    mistakes.at(forget.name.span(), why);
 }
