@@ -10,7 +10,7 @@
 //! garbage in what it calls, a machine that sleeps) does not know that the lock has gone on to
 //! somebody else, and no lock over a network can stop it. What it writes to can: it keeps the
 //! highest [fence](Lock::fence) that it has seen, and refuses a smaller one. It has to see a fence
-//! **before its holder reads**. One that comes with the last write only lets in a holder that wakes
+//! **before its holder reads**. One that comes only with the last write lets in a holder that wakes
 //! while the next one has read and not yet written, and one of their two changes is lost. With SQL:
 //!
 //! ```
@@ -65,9 +65,10 @@
 //! # #[cfg(not(feature = "sqlite"))] fn main() {}
 //! ```
 //!
-//! [`Fence::condition`] writes the condition for a column that may be `NULL`. The attempt of an
-//! [idempotent](macro@crate::idempotent) function has a [fence](crate::Attempt::fence) for the same
-//! use.
+//! A holder that stands still behind that first update keeps the row locked, and the next one waits
+//! there until that transaction ends. [`Fence::condition`] writes the condition for a column that may
+//! be `NULL`. The attempt of an [idempotent](macro@crate::idempotent) function has a
+//! [fence](crate::Attempt::fence) for the same use.
 //!
 //! Release after the commit, not before: between the two the next holder reads what was there
 //! before you. And where the database can do it alone (a conditional update, a unique key), it
