@@ -1,6 +1,6 @@
 //! Orders and their payment.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Refusal, answer};
 use crate::database::Dialect;
 use crate::gateway::Card;
-use crate::input::Input;
+use crate::input::{Input, Number};
 use crate::orders::{self, Order};
 use crate::payments::{self, Payment};
 use crate::scenes::create_order::{NewOrder, create_order};
@@ -42,7 +42,7 @@ struct Payer {
 
 async fn charge<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(order_no): Path<String>,
+    Number(order_no): Number,
     Input(Payer { card }): Input<Payer>,
 ) -> Response {
     let paid = observe(pay(shop, PayRequest { order_no, card })).await;
@@ -59,7 +59,7 @@ struct OrderLine {
 
 async fn show<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(order_no): Path<String>,
+    Number(order_no): Number,
 ) -> Result<Json<OrderLine>, Refusal> {
     let order = orders::find(&shop.pool, &order_no).await?;
     let order = order.ok_or_else(Refusal::nothing_here)?;
@@ -80,7 +80,7 @@ async fn list<DB: Dialect>(State(shop): State<Shop<DB>>) -> Result<Json<Vec<Orde
 
 async fn list_payments<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(order_no): Path<String>,
+    Number(order_no): Number,
 ) -> Result<Json<Vec<Payment>>, Refusal> {
     Ok(Json(payments::of_order(&shop.pool, &order_no).await?))
 }

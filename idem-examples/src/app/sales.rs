@@ -1,6 +1,6 @@
 //! Flash sales.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{post, put};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::answer::{Refusal, answer};
 use crate::database::Dialect;
-use crate::input::{Input, fits};
+use crate::input::{Input, Number, fits};
 use crate::scenes::flash_sale::{BuyRequest, buy, buy_in_turn};
 use crate::shop::Shop;
 use crate::stock::{self, Sale};
@@ -31,7 +31,7 @@ struct NewSale {
 /// One that is open stays as it is.
 async fn open<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(sale_no): Path<String>,
+    Number(sale_no): Number,
     Input(sale): Input<NewSale>,
 ) -> Result<Json<Sale>, Refusal> {
     if !(1..=16).contains(&sale_no.len()) {
@@ -39,12 +39,12 @@ async fn open<DB: Dialect>(
         return Err(Refusal::new(StatusCode::BAD_REQUEST, "invalid_sale", rule));
     }
     stock::open(&shop.pool, &sale_no, sale.available.into()).await?;
-    show(State(shop), Path(sale_no)).await
+    show(State(shop), Number(sale_no)).await
 }
 
 async fn show<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(sale_no): Path<String>,
+    Number(sale_no): Number,
 ) -> Result<Json<Sale>, Refusal> {
     let sale = stock::find(&shop.pool, &sale_no).await?;
     sale.map(Json).ok_or_else(Refusal::nothing_here)
@@ -59,12 +59,8 @@ struct Click {
 
 impl Click {
     fn on(self, sale_no: String) -> Result<BuyRequest, Refusal> {
-        if ![&sale_no, &self.request_id, &self.buyer]
-            .into_iter()
-            .all(|text| fits(text))
-        {
-            let rule =
-                "a sale, a request and a buyer have at most 100 bytes, and no control characters";
+        if !fits(&self.request_id) || !fits(&self.buyer) {
+            let rule = "a request and a buyer have at most 100 bytes, and no control characters";
             return Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 "invalid_purchase",
@@ -81,7 +77,7 @@ impl Click {
 
 async fn take<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(sale_no): Path<String>,
+    Number(sale_no): Number,
     Input(click): Input<Click>,
 ) -> Result<Response, Refusal> {
     let bought = observe(buy(shop, click.on(sale_no)?)).await;
@@ -90,7 +86,7 @@ async fn take<DB: Dialect>(
 
 async fn take_in_turn<DB: Dialect>(
     State(shop): State<Shop<DB>>,
-    Path(sale_no): Path<String>,
+    Number(sale_no): Number,
     Input(click): Input<Click>,
 ) -> Result<Response, Refusal> {
     let bought = observe(buy_in_turn(shop, click.on(sale_no)?)).await;

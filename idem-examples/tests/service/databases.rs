@@ -46,6 +46,7 @@ impl Begun {
 fn every_scene(service: &Service) -> Result<()> {
     orders::creates_one_order(service)?;
     orders::tells_ids_apart(service)?;
+    orders::finds_nothing_under_a_nul(service)?;
     forms::takes_a_token_once(service)?;
     duplicates::charges_once(service, 3)?;
     callbacks::notes_each_event_once(service)?;

@@ -88,6 +88,42 @@ fn an_order_that_makes_no_sense_is_refused_and_leaves_no_record() -> Result<()> 
 }
 
 #[test]
+fn a_number_that_no_database_can_keep_finds_nothing_and_leaves_no_record() -> Result<()> {
+    finds_nothing_under_a_nul(&Service::start()?)
+}
+
+pub(crate) fn finds_nothing_under_a_nul(service: &Service) -> Result<()> {
+    let client = service.client();
+    let nothing = (404, &"not_found".into());
+    let paid = client.pay("unkept%00")?;
+    assert_eq!((paid.status, &paid.body["code"]), nothing);
+    for path in [
+        "/orders/unkept%00",
+        "/orders/unkept%00/payments",
+        "/sales/unkept%00",
+    ] {
+        let answer = client.get(path)?;
+        assert_eq!((answer.status, &answer.body["code"]), nothing, "{path}");
+    }
+    let records = client.get("/records")?.body;
+    assert!(!records.to_string().contains("unkept"), "{records}");
+    Ok(())
+}
+
+#[test]
+fn a_body_that_does_not_say_what_it_is_is_not_taken_for_none() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let path = format!("/orders/{order_no}/pay");
+    let status = client.status_of_unnamed(&path, r#"{"card":"declined"}"#)?;
+    assert_eq!((status, client.charges(&order_no)?), (415, 0));
+    // The good card is what nothing means.
+    assert_eq!(client.status_of_unnamed(&path, "")?, 200);
+    Ok(())
+}
+
+#[test]
 fn a_body_that_is_no_json_is_refused_in_json() -> Result<()> {
     let service = Service::start()?;
     let answer = service.client().post("/orders", &json!([1, 2]))?;
