@@ -8,6 +8,8 @@ use axum::response::{IntoResponse, Response};
 use idem_core::Outcome;
 use serde::Serialize;
 
+use crate::causes::causes;
+
 /// `executed`, `replayed`, `waited`, `recovered` or `refused`.
 pub const OUTCOME: HeaderName = HeaderName::from_static("idempotency-outcome");
 
@@ -39,7 +41,7 @@ impl Refusal {
 
     /// Something of ours failed: the log says what, the client does not hear it.
     pub fn internal(error: &dyn std::error::Error) -> Self {
-        tracing::error!(%error, "a request failed");
+        tracing::error!(error = %causes(error), "a request failed");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod apart;
 pub mod app;
+pub mod causes;
 pub mod config;
 pub mod database;
 pub mod gateway;

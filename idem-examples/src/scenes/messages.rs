@@ -12,6 +12,7 @@ use idem_core::states::{Answer, TransitionError};
 use serde::{Deserialize, Serialize};
 use sqlx::{Pool, Transaction};
 
+use crate::causes::causes;
 use crate::database::Dialect;
 use crate::orders::{self, ChangeError, Status};
 use crate::rabbit::{Message, Rabbit};
@@ -58,11 +59,23 @@ pub async fn listen<DB: Dialect>(shop: Shop<DB>, url: &str, until: impl Future<O
     let consumer = Arc::new(Consumer::new(meaning));
     let handler = move |message: Message| {
         let shop = shop.clone();
-        async move { handle(&shop.pool, &message.payload).await }
+        async move {
+            let handled = handle(&shop.pool, &message.payload).await;
+            handled.inspect_err(|error| say(&message, error))
+        }
     };
     Rabbit::new(url, QUEUE)
         .listen(consumer, handler, until)
         .await;
+}
+
+/// The consumer says what becomes of a message, and of the reasons only its own: it can not print an
+/// error of ours. Without this line nobody would ever know what a dead letter died of.
+fn say(message: &Message, error: &ShipError) {
+    if !matches!(error, ShipError::Guard(_)) {
+        let id = message.id.as_str();
+        tracing::warn!(id, error = %causes(error), "a message was not done");
+    }
 }
 
 /// Does what one message says.

@@ -139,5 +139,12 @@ fn what_can_not_be_read_or_shipped_goes_to_the_dead_and_stops_nobody() -> Result
     broker.publish("m-2", &json!({ "order_no": "A-0" }))?;
     broker.publish("m-3", &json!({ "order_no": order_no }))?;
     wait_for_status(&client, &order_no, "shipped")?;
-    broker.wait_for(&broker.queues.dead(), 2)
+    broker.wait_for(&broker.queues.dead(), 2)?;
+    for cause in [
+        "the message can not be read: invalid type",
+        "there is no order to be shipped",
+    ] {
+        service.wait_for_log(cause)?;
+    }
+    Ok(())
 }
