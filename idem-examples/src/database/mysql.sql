@@ -32,5 +32,6 @@ CREATE TABLE IF NOT EXISTS payments (
     charge_no    BIGINT        NOT NULL,
     kind         VARCHAR(20)   NOT NULL,
     amount_cents BIGINT        NOT NULL,
+    UNIQUE KEY payments_by_event (charge_no, kind),
     INDEX payments_by_order (order_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;

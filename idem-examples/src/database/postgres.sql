@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS payments (
     order_no     TEXT   NOT NULL,
     charge_no    BIGINT NOT NULL,
     kind         TEXT   NOT NULL,
-    amount_cents BIGINT NOT NULL
+    amount_cents BIGINT NOT NULL,
+    CONSTRAINT payments_by_event UNIQUE (charge_no, kind)
 );
 CREATE INDEX IF NOT EXISTS payments_by_order ON payments (order_no);

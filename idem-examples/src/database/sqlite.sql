@@ -31,4 +31,5 @@ CREATE TABLE IF NOT EXISTS payments (
     kind         TEXT    NOT NULL,
     amount_cents INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS payments_by_event ON payments (charge_no, kind);
 CREATE INDEX IF NOT EXISTS payments_by_order ON payments (order_no);

@@ -4,6 +4,7 @@
 
 use axum::http::StatusCode;
 use idem_core::idempotent;
+use idem_core::sql::InsertError;
 use idem_core::states::Answer;
 use sqlx::Transaction;
 
@@ -39,8 +40,14 @@ pub enum CallbackError {
     /// The order's state could not be changed.
     #[error(transparent)]
     Change(#[from] ChangeError),
+    /// Our books say something else of this charge.
+    #[error("this event is in the books, of another order or amount")]
+    AnotherEvent,
+    /// The line could not be written.
+    #[error("the payment can not be noted: {0}")]
+    Note(#[from] InsertError),
     /// The database failed.
-    #[error("the payments can not be written: {0}")]
+    #[error("the payments can not be read or written: {0}")]
     Database(#[from] sqlx::Error),
     /// The guard refused.
     #[error(transparent)]
@@ -74,7 +81,10 @@ pub async fn receive<DB: Dialect>(
 }
 
 /// Does what the notification says, once. The key holds its kind: by the charge alone, a refund
-/// would be taken for the payment told again.
+/// would be taken for the payment told again. That is enough only because this provider gives a
+/// charge back whole: where a charge can be given back in parts, each part is an event of its own,
+/// and the second would be taken for the first, or refused for its other amount. Where a
+/// notification has an id of the event, let that be the key, and the unique constraint of the books.
 ///
 /// # Errors
 /// See [`CallbackError`].
@@ -121,7 +131,11 @@ pub async fn apply<DB: Dialect>(
         Some(Answer::Illegal { current, .. }) => return Err(CallbackError::NotNow(current)),
         Some(Answer::Conflict { .. }) => return Err(CallbackError::AnotherCharge),
     }
-    payments::note(tx, note).await?;
+    // The record may have expired; the line has not.
+    let line = payments::note(tx, note).await?;
+    if (&line.order_no, line.amount_cents) != (order_no, note.amount_cents) {
+        return Err(CallbackError::AnotherEvent);
+    }
     Ok(())
 }
 
@@ -134,11 +148,62 @@ impl From<CallbackError> for Refusal {
             CallbackError::WrongAmount => (StatusCode::UNPROCESSABLE_ENTITY, "wrong_amount"),
             CallbackError::NotNow(_) => (StatusCode::CONFLICT, "not_now"),
             CallbackError::AnotherCharge => (StatusCode::CONFLICT, "another_charge"),
+            CallbackError::AnotherEvent => (StatusCode::UNPROCESSABLE_ENTITY, "another_event"),
             CallbackError::Change(error) => return Self::internal(error),
+            CallbackError::Note(error) => return Self::internal(error),
             CallbackError::Database(error) => return Self::internal(error),
             CallbackError::Guard(error) => return error.clone().into(),
         };
         tracing::warn!(%error, "a notification was not accepted");
         Self::new(status, code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Sqlite;
+
+    use super::*;
+    use crate::database;
+    use crate::orders::Draft;
+
+    #[tokio::test]
+    async fn a_charge_that_is_in_the_books_pays_no_other_order() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let pool = database::sqlite(&folder.path().join("orders.sqlite")).await?;
+        let ledger = database::ledger(&folder.path().join("ledger.sqlite")).await?;
+        let idem = Sqlite::records(&pool).await?;
+        let shop = Shop::new(pool, ledger);
+        let seal = Seal::new(b"secret")?;
+        let told_of = async |request_id: &str| -> anyhow::Result<Result<(), CallbackError>> {
+            let draft = Draft {
+                request_id: request_id.into(),
+                item: "tea".into(),
+                quantity: 1,
+                amount_cents: 420,
+            };
+            let note = Notification {
+                charge_no: 7,
+                kind: Kind::Paid,
+                order_no: orders::insert_or_get(&shop.pool, &draft).await?.order_no,
+                amount_cents: 420,
+            };
+            let body = serde_json::to_vec(&note)?;
+            let signature = seal.sign(&body);
+            Ok(idem.scope(receive(&shop, &seal, &signature, &body)).await)
+        };
+        told_of("r-1").await??;
+        // As when it has expired.
+        sqlx::raw_sql("DELETE FROM idempotent_record")
+            .execute(&shop.pool)
+            .await?;
+        let other = told_of("r-2").await?;
+        assert!(
+            matches!(other, Err(CallbackError::AnotherEvent)),
+            "{other:?}"
+        );
+        let newest = orders::newest(&shop.pool, 1).await?;
+        assert_eq!(newest[0].status, Status::Unpaid);
+        Ok(())
     }
 }

@@ -110,6 +110,27 @@ pub(crate) fn notes_each_event_once(service: &Service) -> Result<()> {
     Ok(())
 }
 
+/// What is told again when its record has expired finds its line.
+pub(crate) fn writes_no_line_twice(
+    service: &Service,
+    expire: impl Fn() -> Result<()>,
+) -> Result<()> {
+    let client = service.client();
+    let order_no = client.create_order("to be told again")?;
+    for kind in ["paid", "refunded"] {
+        let note = client.notification(&order_no, kind)?;
+        for _ in 0..2 {
+            let answer = client.notify(&note)?;
+            assert_success(&answer);
+            assert_eq!(answer.outcome, "executed");
+            expire()?;
+        }
+    }
+    assert_eq!(client.payments(&order_no)?.len(), 2);
+    assert_eq!(client.status_of(&order_no)?, "refunded");
+    Ok(())
+}
+
 #[test]
 fn one_notification_sent_five_times_is_one_payment_and_a_refund_is_not_swallowed() -> Result<()> {
     notes_each_event_once(&Service::start()?)

@@ -1,6 +1,7 @@
 //! The scenes with their tables in PostgreSQL and MariaDB. SQLite is what all other tests use.
 
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use idem_tests::proxy::{Mode, Proxy};
 use idem_tests::wait::{need, until};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, PgConnection, Postgres};
+use sqlx::{ConnectOptions, Connection, MySqlConnection, PgConnection, Postgres};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -66,6 +67,46 @@ fn every_scene_works_in_postgresql() -> Result<()> {
 fn every_scene_works_in_mariadb() -> Result<()> {
     let server = MariaDbServer::start()?;
     every_scene(&Place::on(server.url())?.start("service")?)
+}
+
+/// What the service does with a record that has expired.
+const EXPIRE: &str = "DELETE FROM idempotent_record";
+
+fn once_in_the_books(place: &Rc<Place>, expire: impl AsyncFn() -> Result<()>) -> Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let service = place.start("service")?;
+    callbacks::writes_no_line_twice(&service, || runtime.block_on(expire()))
+}
+
+#[test]
+fn an_event_told_again_when_its_record_has_expired_is_once_in_the_books() -> Result<()> {
+    let place = Place::alone()?;
+    once_in_the_books(&place, async || {
+        let file = SqliteConnectOptions::new().filename(place.orders_file());
+        let mut database = file.connect().await?;
+        sqlx::raw_sql(EXPIRE).execute(&mut database).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn an_event_told_again_is_once_in_the_books_in_postgresql_too() -> Result<()> {
+    let server = PostgresServer::start()?;
+    once_in_the_books(&Place::on(server.url())?, async || {
+        let mut database = PgConnection::connect(&server.url()).await?;
+        sqlx::raw_sql(EXPIRE).execute(&mut database).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn an_event_told_again_is_once_in_the_books_in_mariadb_too() -> Result<()> {
+    let server = MariaDbServer::start()?;
+    once_in_the_books(&Place::on(server.url())?, async || {
+        let mut database = MySqlConnection::connect(&server.url()).await?;
+        sqlx::raw_sql(EXPIRE).execute(&mut database).await?;
+        Ok(())
+    })
 }
 
 /// Its numbers are not those of charges that this database was told of before.

@@ -58,6 +58,11 @@ impl Place {
         Self::new([("DATABASE_URL", database_url), ("AMQP_URL", broker_url)])
     }
 
+    /// The file with the orders that are in no other database, and with the provider's ledger.
+    pub(crate) fn orders_file(&self) -> PathBuf {
+        self.folder.path().join("orders.sqlite")
+    }
+
     fn new(urls: impl Into<Vec<(&'static str, String)>>) -> Result<Rc<Self>> {
         let folder = tempfile::Builder::new().prefix("idem-orders-").tempdir()?;
         let urls = urls.into();
@@ -83,7 +88,7 @@ impl Place {
         let mut command = tied(env!("CARGO_BIN_EXE_idem-examples"));
         command
             .env("LISTEN", "127.0.0.1:0")
-            .env("ORDERS_FILE", self.folder.path().join("orders.sqlite"))
+            .env("ORDERS_FILE", self.orders_file())
             .envs(["REDIS_URL", "DATABASE_URL", "AMQP_URL"].map(|unset| (unset, "")))
             .envs(self.urls.iter().cloned())
             .stdin(Stdio::null())
