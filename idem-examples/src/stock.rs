@@ -1,6 +1,7 @@
 //! What a flash sale has left, and who bought.
 
-use serde::Serialize;
+use idem_core::sql::{InsertError, Insertion, SqlError, insert_or_get};
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, Pool, Row, Transaction};
 
 use crate::database::{Dialect, get, sql};
@@ -25,6 +26,27 @@ where
             sale_no: get(row, "sale_no")?,
             available: get(row, "available")?,
             sold: get(row, "sold")?,
+        })
+    }
+}
+
+/// The proof of a purchase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// Which sale.
+    pub sale_no: String,
+    /// Who bought.
+    pub buyer: String,
+}
+
+impl<R> FromRow<'_, R> for Ticket
+where
+    R: Row<Database: Dialect<Row = R>>,
+{
+    fn from_row(row: &R) -> sqlx::Result<Self> {
+        Ok(Self {
+            sale_no: get(row, "sale_no")?,
+            buyer: get(row, "buyer")?,
         })
     }
 }
@@ -125,42 +147,29 @@ pub async fn set_left<DB: Dialect>(
         .map(drop)
 }
 
-/// Notes who bought.
+/// Notes a purchase, or gives the one that this request has noted before, whatever that says. Whether
+/// there is anything to buy is for [`take`] to say, in the same transaction.
 ///
 /// # Errors
-/// What the database says; a second purchase by one request is a violation of its unique key.
+/// What the database says. Roll back then.
+///
+/// # Concurrent calls on the same key
+/// The unique constraint lets one in; the others get its purchase, when its transaction has ended.
 pub async fn note<DB: Dialect>(
     tx: &mut Transaction<'_, DB>,
     request_id: &str,
-    sale_no: &str,
-    buyer: &str,
-) -> sqlx::Result<()> {
-    sql::<DB>("INSERT INTO purchases (request_id, sale_no, buyer) VALUES (?, ?, ?)")
+    ticket: &Ticket,
+) -> Result<Insertion<Ticket>, InsertError> {
+    let insert = sql::<DB>("INSERT INTO purchases (request_id, sale_no, buyer) VALUES (?, ?, ?)")
         .bind(request_id.to_owned())
-        .bind(sale_no.to_owned())
-        .bind(buyer.to_owned())
-        .execute(tx)
-        .await
-        .map(drop)
-}
-
-/// In which sale this request has bought, and for whom, if it has.
-///
-/// # Errors
-/// What the database says.
-pub async fn purchase<DB: Dialect>(
-    pool: &Pool<DB>,
-    request_id: &str,
-) -> sqlx::Result<Option<(String, String)>> {
-    let mut connection = pool.acquire().await?;
-    let rows = sql::<DB>("SELECT sale_no, buyer FROM purchases WHERE request_id = ?")
+        .bind(ticket.sale_no.clone())
+        .bind(ticket.buyer.clone())
+        .into_query();
+    let select = sql::<DB>("SELECT sale_no, buyer FROM purchases WHERE request_id = ?")
         .bind(request_id.to_owned())
-        .rows(&mut connection)
-        .await?;
-    let Some(row) = rows.first() else {
-        return Ok(None);
-    };
-    Ok(Some((get(row, "sale_no")?, get(row, "buyer")?)))
+        .into_query_as()
+        .map_err(SqlError::of::<DB>)?;
+    insert_or_get(&mut **tx, "purchases_by_request", insert, select).await
 }
 
 #[cfg(test)]

@@ -18,12 +18,14 @@ CREATE TABLE IF NOT EXISTS sales (
     fence     BIGINT        NOT NULL DEFAULT 0
 ) ENGINE = InnoDB;
 
+-- No foreign key: a purchase is kept only together with an update of its sale. To note one would
+-- lock the row of its sale, shared, and two buyers who then update it would wait for each other.
 CREATE TABLE IF NOT EXISTS purchases (
-    request_id VARBINARY(400) NOT NULL PRIMARY KEY,
-    sale_no    VARBINARY(16)  NOT NULL,
+    request_id VARBINARY(400) NOT NULL,
+    sale_no    VARBINARY(100) NOT NULL,
     buyer      VARCHAR(100)   NOT NULL,
-    INDEX purchases_by_sale (sale_no),
-    FOREIGN KEY (sale_no) REFERENCES sales (sale_no)
+    UNIQUE KEY purchases_by_request (request_id),
+    INDEX purchases_by_sale (sale_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 
 CREATE TABLE IF NOT EXISTS payments (

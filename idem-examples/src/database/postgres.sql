@@ -19,9 +19,10 @@ CREATE TABLE IF NOT EXISTS sales (
     fence     BIGINT NOT NULL DEFAULT 0
 );
 
+-- No foreign key: a purchase is kept only together with an update of its sale.
 CREATE TABLE IF NOT EXISTS purchases (
-    request_id TEXT PRIMARY KEY,
-    sale_no    TEXT NOT NULL REFERENCES sales (sale_no),
+    request_id TEXT NOT NULL CONSTRAINT purchases_by_request UNIQUE,
+    sale_no    TEXT NOT NULL,
     buyer      TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);

@@ -17,11 +17,13 @@ CREATE TABLE IF NOT EXISTS sales (
     fence     INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- No foreign key: a purchase is kept only together with an update of its sale.
 CREATE TABLE IF NOT EXISTS purchases (
-    request_id TEXT NOT NULL PRIMARY KEY,
-    sale_no    TEXT NOT NULL REFERENCES sales (sale_no),
+    request_id TEXT NOT NULL,
+    sale_no    TEXT NOT NULL,
     buyer      TEXT NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS purchases_by_request ON purchases (request_id);
 CREATE INDEX IF NOT EXISTS purchases_by_sale ON purchases (sale_no);
 
 CREATE TABLE IF NOT EXISTS payments (

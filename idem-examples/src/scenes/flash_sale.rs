@@ -3,6 +3,7 @@
 //! a second one. [`buy_in_turn`] does the same by a lock, to show what that costs.
 
 use axum::http::StatusCode;
+use idem_core::sql::{InsertError, Insertion};
 use idem_core::{Lock, OnError, idempotent, locked};
 use serde::{Deserialize, Serialize};
 use sqlx::Transaction;
@@ -10,7 +11,7 @@ use sqlx::Transaction;
 use crate::answer::Refusal;
 use crate::database::Dialect;
 use crate::shop::Shop;
-use crate::stock;
+use crate::stock::{self, Ticket};
 
 /// One buyer's one click.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,15 +21,6 @@ pub struct BuyRequest {
     /// Which sale.
     pub sale_no: String,
     /// Who buys.
-    pub buyer: String,
-}
-
-/// The proof of a purchase.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ticket {
-    /// Which sale.
-    pub sale_no: String,
-    /// Who bought.
     pub buyer: String,
 }
 
@@ -44,6 +36,9 @@ pub enum SaleError {
     /// The lock was lost meanwhile, and its next holder has been here; or there is none.
     #[error("somebody else was quicker")]
     Overtaken,
+    /// The purchase could not be noted.
+    #[error("the purchase can not be noted: {0}")]
+    Note(#[from] InsertError),
     /// The database failed.
     #[error("the stock can not be read or written: {0}")]
     Database(#[from] sqlx::Error),
@@ -59,9 +54,13 @@ pub enum SaleError {
 ///
 /// # Concurrent calls on the same key
 /// One runs, the others wait for its ticket. Running again after a crash is harmless: the purchase
-/// is noted, under the request's id, in the transaction that counts the stock down.
+/// is noted, under the request's id, in the transaction that counts the stock down. It is noted
+/// first: a transaction of the attempt before that is still being committed is waited for, and what
+/// it has bought is found, though nothing may be left.
 #[idempotent(
     prefix = "order:buy",
+    // Nobody logs in to buy here. Where somebody does, an id that a client makes is that user's
+    // alone: `key = (user.name, request.request_id)`, and the same in the unique constraint.
     key = "request.request_id",
     fingerprint = "request",
     expire = "1h",
@@ -72,16 +71,16 @@ pub enum SaleError {
     detach = true
 )]
 pub async fn buy<DB: Dialect>(shop: Shop<DB>, request: BuyRequest) -> Result<Ticket, SaleError> {
-    if let Some(ticket) = bought_before(&shop, &request).await? {
-        return Ok(ticket);
-    }
     let mut tx = DB::begin(&shop.pool).await?;
+    let ticket = match note(&mut tx, &request).await? {
+        Insertion::Inserted(ticket) => ticket,
+        Insertion::Existing(ticket) => return Ok(ticket),
+    };
     if !stock::take(&mut tx, &request.sale_no).await? {
         return Err(SaleError::SoldOut);
     }
-    note(&mut tx, &request).await?;
     tx.commit().await?;
-    Ok(ticket(request))
+    Ok(ticket)
 }
 
 /// Buys one as [`buy`] does, but in turn: for comparison, and slower. Each buyer waits for the whole
@@ -116,10 +115,11 @@ pub async fn buy_in_turn<DB: Dialect>(
     shop: Shop<DB>,
     request: BuyRequest,
 ) -> Result<Ticket, SaleError> {
-    if let Some(ticket) = bought_before(&shop, &request).await? {
-        return Ok(ticket);
-    }
     let mut tx = DB::begin(&shop.pool).await?;
+    let ticket = match note(&mut tx, &request).await? {
+        Insertion::Inserted(ticket) => ticket,
+        Insertion::Existing(ticket) => return Ok(ticket),
+    };
     // Not 0 where there is none: that would be the fence of everybody.
     let lock = Lock::current().ok_or(SaleError::Overtaken)?;
     let fence = lock.fence().as_i64();
@@ -129,35 +129,24 @@ pub async fn buy_in_turn<DB: Dialect>(
         return Err(SaleError::SoldOut);
     }
     stock::set_left(&mut tx, &request.sale_no, left - 1).await?;
-    note(&mut tx, &request).await?;
     // Before the lock is released: the next one reads what is left.
     tx.commit().await?;
-    Ok(ticket(request))
+    Ok(ticket)
 }
 
-/// What this request has bought. The record may have expired, or be of the other way to buy; the row
-/// is there, and says for which sale.
-async fn bought_before<DB: Dialect>(
-    shop: &Shop<DB>,
+/// The ticket of this request, new or not. The record may have expired, or be of the other way to
+/// buy; the row is there, and says for which sale.
+async fn note<DB: Dialect>(
+    tx: &mut Transaction<'_, DB>,
     request: &BuyRequest,
-) -> Result<Option<Ticket>, SaleError> {
-    match stock::purchase(&shop.pool, &request.request_id).await? {
-        Some((sale_no, buyer)) if sale_no == request.sale_no && buyer == request.buyer => {
-            Ok(Some(Ticket { sale_no, buyer }))
-        }
-        Some(_) => Err(SaleError::AnotherPurchase),
-        None => Ok(None),
-    }
-}
-
-async fn note<DB: Dialect>(tx: &mut Transaction<'_, DB>, request: &BuyRequest) -> sqlx::Result<()> {
-    stock::note(tx, &request.request_id, &request.sale_no, &request.buyer).await
-}
-
-fn ticket(request: BuyRequest) -> Ticket {
-    Ticket {
-        sale_no: request.sale_no,
-        buyer: request.buyer,
+) -> Result<Insertion<Ticket>, SaleError> {
+    let ticket = Ticket {
+        sale_no: request.sale_no.clone(),
+        buyer: request.buyer.clone(),
+    };
+    match stock::note(tx, &request.request_id, &ticket).await? {
+        Insertion::Existing(before) if before != ticket => Err(SaleError::AnotherPurchase),
+        noted => Ok(noted),
     }
 }
 
@@ -165,7 +154,10 @@ fn ticket(request: BuyRequest) -> Ticket {
 fn meaning(error: &SaleError) -> OnError {
     match error {
         SaleError::SoldOut | SaleError::AnotherPurchase => OnError::Fail,
-        SaleError::Overtaken | SaleError::Database(_) | SaleError::Guard(_) => OnError::Release,
+        SaleError::Overtaken
+        | SaleError::Note(_)
+        | SaleError::Database(_)
+        | SaleError::Guard(_) => OnError::Release,
     }
 }
 
@@ -183,6 +175,7 @@ impl From<SaleError> for Refusal {
                 "overtaken",
                 error.to_string(),
             ),
+            SaleError::Note(error) => Self::internal(error),
             SaleError::Database(error) => Self::internal(error),
             SaleError::Guard(error) => error.clone().into(),
         }

@@ -2,14 +2,20 @@
 
 use std::collections::HashSet;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
+use idem_tests::postgres::PostgresServer;
+use idem_tests::wait::{need, until};
 use serde_json::json;
+use sqlx::{Connection, PgConnection};
+use tokio::runtime::Builder;
 
 use crate::client::{Answer, Client};
-use crate::server::Service;
+use crate::server::{Place, Service};
 
 const ITEMS: u64 = 10;
+const PATIENCE: Duration = Duration::from_secs(30);
 
 fn open(client: &Client, sale_no: &str) -> Result<()> {
     let sale = client.put(&format!("/sales/{sale_no}"), &json!({ "available": ITEMS }))?;
@@ -125,6 +131,41 @@ fn one_request_that_asks_for_another_sale_too_gets_no_second_ticket() -> Result<
     );
     assert_sold(&client, "a", 1)?;
     assert_sold(&client, "b", 0)
+}
+
+/// The first attempt was killed while its commit was held up, and is followed by the next one.
+#[test]
+fn who_has_bought_the_last_one_is_not_told_that_nothing_is_left() -> Result<()> {
+    const FIRST: &str = "BEGIN;
+        INSERT INTO purchases (request_id, sale_no, buyer) VALUES ('r-1', 's', 'buyer of r-1');
+        UPDATE sales SET available = 0 WHERE sale_no = 's'";
+    const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    let server = PostgresServer::start()?;
+    let service = Place::on(server.url())?.start("service")?;
+    let client = service.client();
+    client.put("/sales/s", &json!({ "available": 1 }))?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let connect = async || PgConnection::connect(&server.url()).await;
+    let mut first = runtime.block_on(connect())?;
+    let mut aside = runtime.block_on(connect())?;
+    runtime.block_on(sqlx::raw_sql(FIRST).execute(&mut first))?;
+
+    let next = client.clone();
+    let next = thread::spawn(move || buy(&next, "s", "r-1"));
+    until("an attempt that waits for the first", PATIENCE, || {
+        let waiting = sqlx::query_scalar(WAITING).fetch_one(&mut aside);
+        let waiting: i64 = runtime.block_on(waiting)?;
+        need(waiting == 1, waiting)
+    })?;
+    runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut first))?;
+    let answer = next.join().unwrap();
+    assert_eq!(
+        (answer.status, &answer.body["buyer"]),
+        (201, &"buyer of r-1".into())
+    );
+    let sale = client.get("/sales/s")?.body;
+    assert_eq!((&sale["sold"], &sale["available"]), (&1.into(), &0.into()));
+    Ok(())
 }
 
 #[test]
