@@ -50,6 +50,9 @@ pub enum CreateError {
 /// constraint gives the order that is there.
 #[idempotent(
     prefix = "order:create",
+    // Nobody logs in to order here. Where somebody does, an id that a client makes is that user's
+    // alone: `key = (user.name, request.request_id)`, and the same in the unique constraint. By the
+    // id alone, whoever has seen or guessed it is given the order, or takes the id away.
     key = "request.request_id",
     fingerprint = "request",
     expire = "24h",
