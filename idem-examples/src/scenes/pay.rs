@@ -71,7 +71,7 @@ pub enum PayError {
 ///
 /// # Concurrent calls on the same key
 /// One runs; the others wait a second for its receipt, then get `InProgress`. An attempt that died
-/// is looked up at the provider by the next call, after its lease of 5 s.
+/// behind its checkpoint is looked up at the provider by the next call, after its lease of 5 s.
 #[idempotent(
     prefix = "order:pay",
     key = "request.order_no",
@@ -81,6 +81,7 @@ pub enum PayError {
     wait = "1s",
     on_error = meaning,
     recover = ask_provider(&shop, &request),
+    checkpoint = true,
     message = "This order is being paid.",
     detach = true
 )]
@@ -93,31 +94,39 @@ pub async fn pay<DB: Dialect>(shop: Shop<DB>, request: PayRequest) -> Result<Rec
         // Paid elsewhere, or so long ago that its record has expired.
         return Ok(receipt(&order, charge_no));
     }
-    let charge = shop.gateway.charge(charge_for(&order, &request)?).await?;
+    let attempt = attempt()?;
+    // What has failed or died before this is known to have charged nobody, and is simply run again.
+    attempt.checkpoint().await?;
+    let asked = charge_for(&order, &request, &attempt);
+    let charge = shop.gateway.charge(asked).await?;
     mark_paid(&shop, &order, charge).await
 }
 
-/// What an error says about the card.
+/// What an error says about the card. A database that fails before the checkpoint leaves no doubt,
+/// whatever is said here.
 fn meaning(error: &PayError) -> OnError {
     match error {
-        PayError::NoSuchOrder | PayError::Refunded | PayError::Unguarded => OnError::Release,
+        // Those of the guard come from the checkpoint.
+        PayError::NoSuchOrder | PayError::Refunded | PayError::Unguarded | PayError::Guard(_) => {
+            OnError::Release
+        }
         PayError::Charge(ChargeError::Declined | ChargeError::Voided) => OnError::Fail,
         PayError::Charge(ChargeError::TimedOut | ChargeError::Ledger(_))
         | PayError::PaidTwice
         | PayError::Change(_)
-        | PayError::Database(_)
-        | PayError::Guard(_) => OnError::Abandon,
+        | PayError::Database(_) => OnError::Abandon,
     }
 }
 
-/// An attempt died: has it charged? What it may still have under way is voided first, so that "no"
-/// stays true while the body runs again.
+/// An attempt died behind its checkpoint: has it charged? What it may still have under way is voided
+/// first, so that "no" stays true while the body runs again.
 async fn ask_provider<DB: Dialect>(
     shop: &Shop<DB>,
     request: &PayRequest,
 ) -> Result<Recovered<Receipt>, PayError> {
     let order = find(shop, request).await?;
-    let charge = shop.gateway.void_before(&order.order_no, fence()?).await?;
+    let fence = attempt()?.fence().as_u64();
+    let charge = shop.gateway.void_before(&order.order_no, fence).await?;
     match (order.charge_no, charge) {
         // Also where it was another charge: that there are two is for somebody to mend, and no reason
         // to doubt the order for days.
@@ -163,20 +172,19 @@ fn say_paid_twice(order: &Order, charge: Charge) {
     );
 }
 
-fn charge_for(order: &Order, request: &PayRequest) -> Result<ChargeRequest, PayError> {
-    Ok(ChargeRequest {
+fn charge_for(order: &Order, request: &PayRequest, attempt: &Attempt) -> ChargeRequest {
+    ChargeRequest {
         order_no: order.order_no.clone(),
         amount_cents: order.amount_cents,
         card: request.card,
-        fence: fence()?,
-    })
+        fence: attempt.fence().as_u64(),
+    }
 }
 
-/// The provider tells a request that was voided from the one after it by this number.
-fn fence() -> Result<u64, PayError> {
-    // Not 0 where there is none: a void before 0 ends nothing, and "no" would not stay true.
-    let attempt = Attempt::current().ok_or(PayError::Unguarded)?;
-    Ok(attempt.fence().as_u64())
+/// By its fence the provider tells a request that was voided from the one after it.
+fn attempt() -> Result<Attempt, PayError> {
+    // No fence of 0 where there is none: a void before 0 ends nothing, and "no" would not stay true.
+    Attempt::current().ok_or(PayError::Unguarded)
 }
 
 fn receipt(order: &Order, charge_no: i64) -> Receipt {
@@ -217,6 +225,29 @@ mod tests {
     use super::*;
     use crate::database;
     use crate::orders::Draft;
+
+    #[tokio::test]
+    async fn a_database_that_fails_before_the_charge_leaves_nobody_in_doubt() -> anyhow::Result<()>
+    {
+        let folder = tempfile::tempdir()?;
+        let pool = database::sqlite(&folder.path().join("orders.sqlite")).await?;
+        let ledger = database::ledger(&folder.path().join("ledger.sqlite")).await?;
+        let shop = Shop::new(pool, ledger);
+        let idem = Idempotency::memory();
+        let mistyped = PayRequest {
+            order_no: "A-1".into(),
+            card: Card::Good,
+        };
+        let rename =
+            async |statement: &'static str| sqlx::raw_sql(statement).execute(&shop.pool).await;
+        rename("ALTER TABLE orders RENAME TO away").await?;
+        let failed = idem.scope(pay(shop.clone(), mistyped.clone())).await;
+        assert!(matches!(failed, Err(PayError::Database(_))), "{failed:?}");
+        rename("ALTER TABLE away RENAME TO orders").await?;
+        let found = idem.scope(pay(shop.clone(), mistyped)).await;
+        assert!(matches!(found, Err(PayError::NoSuchOrder)), "{found:?}");
+        Ok(())
+    }
 
     #[tokio::test]
     async fn an_order_that_another_charge_has_paid_leaves_no_payment_in_doubt() -> anyhow::Result<()>
