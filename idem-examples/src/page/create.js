@@ -1,5 +1,6 @@
-// Create an order: one id for each order that is meant. It is new only when the last one was made and
-// the answer could be read: the second half of a double click means the same order.
+// Create an order: one id for each order that is meant. It is new only when the last one was made, or
+// was made with other words, and the answer could be read: the second half of a double click means
+// the same order.
 
 import { $ } from "./dom.js";
 import { json, many } from "./http.js";
@@ -18,12 +19,12 @@ let requestId = crypto.randomUUID();
 async function create(count) {
   const order = json({ request_id: requestId, item: form.item.value, quantity: Number(form.quantity.value) });
   const run = panel.begin(requestId), meant = requestId;
-  await many(count, () => panel.ask(run, "/orders", order));
+  const answers = await many(count, () => panel.ask(run, "/orders", order));
   const [made] = good(run);
-  if (made) {
-    setTimeout(() => { if (requestId === meant) requestId = crypto.randomUUID(); }, AT_A_GLANCE);
-    choose(made.data.order_no);
-  }
+  // Under this id there was another order, whose answer was lost: it would be refused for ever.
+  const isTaken = answers.some(({ status }) => status === 422);
+  if (made || isTaken) setTimeout(() => { if (requestId === meant) requestId = crypto.randomUUID(); }, AT_A_GLANCE);
+  if (made) choose(made.data.order_no);
   await refresh();
 }
 

@@ -1,8 +1,12 @@
 //! Orders and a flash sale.
 
-use anyhow::Result;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
 
 use crate::shop::Shop;
+
+const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn create_pressed_twice_is_one_order() -> Result<()> {
@@ -48,6 +52,39 @@ async fn create_pressed_a_while_later_is_another_order() -> Result<()> {
         shop.wait_for("#create-panel .sum", |sum| sum.ends_with("→ 1 order"))
             .await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_order_that_is_changed_after_its_answer_was_lost_can_be_made() -> Result<()> {
+    let shop = Shop::open().await?;
+    let lose_one = "const { fetch } = window;
+        window.fetch = async (path, request) => {
+          const response = await fetch(path, request);
+          if (request?.method !== 'POST' || path !== '/orders') return response;
+          window.fetch = fetch;
+          throw new TypeError('lost');
+        };";
+    shop.ask(lose_one).await?;
+    shop.click("#create button.main").await?;
+    shop.wait_for("#create-panel tbody", |answers| {
+        answers.contains("no answer")
+    })
+    .await?;
+    shop.ask("document.querySelector('#create [name=quantity]').value = 2")
+        .await?;
+    shop.click("#create button.main").await?;
+    shop.wait_for("#create-panel tbody", |answers| {
+        answers.contains("mismatch")
+    })
+    .await?;
+    let deadline = Instant::now() + PATIENCE;
+    while shop.count("#orders tr").await? < 2 {
+        ensure!(Instant::now() < deadline, "it is refused for ever");
+        shop.click("#create button.main").await?;
+    }
+    let orders = shop.client().get("/orders")?.body;
+    assert_eq!(orders[0]["quantity"], 2);
     Ok(())
 }
 
