@@ -1,11 +1,13 @@
 //! What can go wrong, in few kinds that a caller can act on.
 
+mod context;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::key::Key;
+pub use self::context::Context;
 
 /// Why a guarded call did not run its body, or could not give its answer.
 ///
@@ -87,8 +89,16 @@ pub enum Error {
     },
     /// An earlier attempt died after its effects may have begun, and nobody has said yet whether
     /// they happened. Look it up and `resolve` the key, or give the function a `recover`.
+    ///
+    /// Of a function that has one, it says that `recover` could not tell or has failed. The next call
+    /// asks it again, so this is [retryable](Error::is_retryable) then, and only then.
     #[error(
-        "the outcome of {context} is unknown: an attempt died after its effects may have begun; look it up and resolve the key, or add `recover`"
+        "the outcome of {context} is unknown: an attempt died after its effects may have begun; {}",
+        if context.asks_again {
+            "`recover` could not tell, and the next call asks it again"
+        } else {
+            "look it up and resolve the key, or add `recover`"
+        },
     )]
     OutcomeUnknown {
         /// Which call was refused.
@@ -172,6 +182,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::InProgress { .. } | Self::LeaseLost { .. } => true,
+            Self::OutcomeUnknown { context } => context.asks_again,
             Self::Store { source } => source.kind != StoreErrorKind::Misconfigured,
             _ => false,
         }
@@ -182,7 +193,9 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::InProgress { retry_after, .. } => Some(*retry_after),
-            Self::Store { .. } | Self::LeaseLost { .. } if self.is_retryable() => {
+            Self::Store { .. } | Self::LeaseLost { .. } | Self::OutcomeUnknown { .. }
+                if self.is_retryable() =>
+            {
                 Some(Duration::from_secs(1))
             }
             _ => None,
@@ -262,37 +275,6 @@ struct Facts {
 impl From<StoreError> for Error {
     fn from(source: StoreError) -> Self {
         Self::Store { source }
-    }
-}
-
-/// Which guarded call an [`Error`] is about.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Context {
-    key: Key,
-    message: Option<&'static str>,
-}
-
-impl Context {
-    pub(crate) fn new(key: Key, message: Option<&'static str>) -> Self {
-        Self { key, message }
-    }
-
-    /// The key of the call, in plain text: for programs and operators, not for logs.
-    #[must_use]
-    pub fn key(&self) -> &Key {
-        &self.key
-    }
-}
-
-impl fmt::Display for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.key.short().fmt(f)
-    }
-}
-
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({self})")
     }
 }
 

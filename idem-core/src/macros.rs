@@ -184,7 +184,7 @@
 /// | `replay_errors = true` | false | the function of `on_error` may answer `Replay` |
 /// | `on_abandoned = "hold"`, `"rerun"` | hold | an attempt that died in the middle: `Error::OutcomeUnknown`, or run again |
 /// | `checkpoint = true` | false | the body calls [`Attempt::checkpoint`](crate::Attempt::checkpoint) before its first effect; one that forgets it is [run again](crate::Policy::own_checkpoint) after a crash, whatever it has done. Without this option the claim is the checkpoint |
-/// | `recover = path`, or a call | none | finds out what an attempt that died has done; a path gets the receiver and each argument by reference |
+/// | `recover = path`, or a call | none | finds out what an attempt that died has done, or logs why it can not tell; a path gets the receiver and each argument by reference |
 /// | `fingerprint = "request"`, a list `"a, b"`, or an expression | none | what must be equal for one key; `Serialize`. A version that hashes something else refuses the retries of what ran before: name single fields, such as stay |
 /// | `forget = true` | false | success leaves nothing behind: only calls that overlap are kept apart, and the next one runs again. (A used token stays used.) |
 /// | `message = "…"` | none | [`Error::message`](crate::Error::message): what a refused user sees |

@@ -8,6 +8,7 @@ mod nats;
 mod outage;
 mod overtaken;
 mod poison;
+mod recovered;
 mod restart;
 mod rig;
 mod spoilt;

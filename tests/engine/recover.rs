@@ -3,14 +3,17 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use idem_core::engine::{Changes, Done, NotDone};
 use idem_core::record::Status;
 use idem_core::{Attempt, Error, Outcome, Policy, Recovered, idempotent, observe};
 use idem_tests::faulty::{Fault, Verb};
 use tokio::task::JoinHandle;
+use tracing::Level;
 
 use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig};
+use crate::saying::Said;
 
 /// What a lookup finds.
 #[derive(Clone)]
@@ -145,6 +148,50 @@ async fn what_nobody_can_say_stays_unknown_and_is_asked_again() {
     }
     assert_eq!(bank.pay("A").await.unwrap(), 7);
     assert_eq!(bank.bodies.count(), 1);
+}
+
+/// Whoever goes by the error comes back, and is answered.
+#[tokio::test]
+async fn what_the_next_call_asks_again_is_worth_a_retry() {
+    let bank = Bank::new([Lookup::Unknown, Lookup::Fails]);
+    bank.dies().await;
+    for _ in 0..2 {
+        let unknown = bank.pay("A").await.unwrap_err();
+        assert_eq!(
+            (unknown.code(), unknown.http_status()),
+            ("outcome_unknown", 409)
+        );
+        assert!(unknown.is_retryable());
+        assert_eq!(unknown.retry_after(), Some(Duration::from_secs(1)));
+        assert!(unknown.to_string().contains("asks it again"), "{unknown}");
+    }
+}
+
+/// The same doubt, told to a function that has nobody to ask.
+#[tokio::test]
+async fn what_nobody_will_ask_is_not() {
+    let bank = Bank::new([]);
+    bank.dies().await;
+    let unknown = bank.rig.count(Policy::new(), &bank.bodies).await;
+    let unknown = unknown.unwrap_err();
+    assert_eq!(unknown.code(), "outcome_unknown");
+    assert!(!unknown.is_retryable());
+    assert_eq!(unknown.retry_after(), None);
+    assert!(unknown.to_string().contains("resolve the key"), "{unknown}");
+}
+
+#[tokio::test]
+async fn a_lookup_that_fails_is_said_and_one_that_can_not_tell_is_not() {
+    let bank = Bank::new([Lookup::Unknown, Lookup::Fails]);
+    bank.dies().await;
+    let said = Said::default();
+    let listens = said.listens(Level::WARN);
+    for _ in 0..2 {
+        assert!(is_unknown(&bank.pay("A").await));
+    }
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("`recover` gave an error"), "{only}");
 }
 
 #[tokio::test]

@@ -13,18 +13,18 @@ use crate::rig::{Bodies, Rig, failure, is_failure, key};
 
 /// The text of what this thread says at a level.
 #[derive(Default)]
-struct Said(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Said(Arc<Mutex<Vec<String>>>);
 
 impl Said {
     /// Listens until the guard is dropped.
-    fn listens(&self, level: Level) -> DefaultGuard {
+    pub(crate) fn listens(&self, level: Level) -> DefaultGuard {
         let said = self.0.clone();
         let keep = move |text: &str| said.lock().unwrap().push(text.to_owned());
         tracing::subscriber::set_default(Events::of(level, keep))
     }
 
     /// The one event that names the key only by its hash.
-    fn only(&self) -> String {
+    pub(crate) fn only(&self) -> String {
         let said = self.0.lock().unwrap();
         let [only] = &said[..] else {
             panic!("{said:?}");

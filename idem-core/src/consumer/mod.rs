@@ -12,6 +12,7 @@
 //! | `Store` of the kind [`Conflict`](crate::StoreErrorKind::Conflict) | [`Action::Delay`] of this message alone; not counted |
 //! | `Store` of the kind [`Protocol`](crate::StoreErrorKind::Protocol), which this message may be alone to meet | [`Action::Delay`] with back-off, by a pause or longer, counted and bounded |
 //! | `OutcomeUnknown` | [`Action::Park`], counted in [`Counts::parked`] and said as an error |
+//! | the same of a function with a `recover`, which could not tell or has failed | [`Action::Delay`] with back-off, counted and bounded, then [`Action::Park`] |
 //! | a stored error that was replayed, also one that can not be read any more | [`Action::Dead`] by [`Reason::StoredError`] |
 //! | an error of the body, or a panic | by your [`Meaning`]: [`Action::Delay`] with back-off, counted and bounded, or [`Action::Dead`] |
 //! | `Mismatch`, `MissingKey`, `InvalidKey`, `Damaged`, `TokenRejected`, `Refused`; unreadable; without an id | [`Action::Dead`] with a [`Reason`] |

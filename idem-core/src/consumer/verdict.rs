@@ -100,7 +100,7 @@ impl Rules {
     }
 
     /// How often a message whose handler fails, or whose record can not be kept, is tried again
-    /// before it is dead.
+    /// before it is dead; and one whose `recover` can not tell, before it is parked.
     pub const fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
@@ -167,7 +167,7 @@ impl Rules {
             // This message may be alone to meet it, as in a transaction that its body has spoilt, and
             // may meet it each time.
             Error::Store { source } if source.kind() == StoreErrorKind::Protocol => {
-                self.again(retries, self.pause, Reason::Store)
+                self.again(retries, self.pause, dead(Reason::Store))
             }
             // A wrong set-up is no fault of the message: it waits for whoever mends it.
             Error::Store { .. }
@@ -175,6 +175,11 @@ impl Rules {
             | Error::InvalidPolicy { .. }
             | Error::PrefixConflict { .. }
             | Error::NotInstalled => Action::Pause { by: self.pause },
+            // Its `recover` could not tell yet, and is asked by the next delivery. Not for ever: it
+            // is somebody's to look if it never can.
+            Error::OutcomeUnknown { .. } if error.is_retryable() => {
+                self.again(retries, Duration::ZERO, Action::Park)
+            }
             Error::OutcomeUnknown { .. } => Action::Park,
             Error::Mismatch { .. } => dead(Reason::Mismatch),
             Error::MissingKey { .. } => dead(Reason::MissingKey),
@@ -186,13 +191,13 @@ impl Rules {
     }
 
     fn retry(&self, retries: u32) -> Action {
-        self.again(retries, Duration::ZERO, Reason::RetriesExhausted)
+        self.again(retries, Duration::ZERO, dead(Reason::RetriesExhausted))
     }
 
-    /// With back-off, `least` or longer, and at last dead.
-    fn again(&self, retries: u32, least: Duration, at_last: Reason) -> Action {
+    /// With back-off, `least` or longer, and at last something else.
+    fn again(&self, retries: u32, least: Duration, at_last: Action) -> Action {
         if retries >= self.retries {
-            return dead(at_last);
+            return at_last;
         }
         let factor = 2_u32.saturating_pow(retries);
         let backoff = self.first.saturating_mul(factor).min(self.longest);

@@ -25,7 +25,8 @@ pub enum Recovered<T> {
     Done(T),
     /// It did not happen **and can not happen any more**: the body runs.
     NotDone,
-    /// Nobody can say yet: the outcome stays unknown.
+    /// Nobody can say yet: the outcome stays unknown, and the next call asks again. An error of
+    /// `recover` means the same. No text of it is kept anywhere: log inside `recover` what went wrong.
     Unknown,
 }
 
@@ -133,11 +134,17 @@ where
             let settled = guard.settle(outcome).await;
             Err(result.and_then(|value| after_success(&attempt, results, value, settled)))
         }
-        Ended::Returned(Ok(Recovered::Unknown) | Err(_)) => {
+        Ended::Returned(answer @ (Ok(Recovered::Unknown) | Err(_))) => {
             observe::report(Observed::Refused);
+            if answer.is_err() {
+                tracing::warn!(
+                    key = ?attempt.inner().store_key,
+                    "`recover` gave an error: the outcome stays unknown, and the next call asks again; what went wrong is for `recover` to log"
+                );
+            }
             say_unless_settled(&attempt, &guard.settle(Outcome::Abandon).await);
             Err(Err(results.refuse(Error::OutcomeUnknown {
-                context: attempt.context(),
+                context: attempt.context().asked_again(),
             })))
         }
         Ended::Panicked(payload) => {

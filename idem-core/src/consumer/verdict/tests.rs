@@ -47,6 +47,13 @@ fn failed(meaning: Meaning<'_>, retries: u32) -> Action {
     RULES.verdict(Answer::Failed { meaning, outcome }, retries)
 }
 
+fn seconds(by: u64, retries: u32) -> Action {
+    Action::Delay {
+        by: Duration::from_secs(by),
+        retries,
+    }
+}
+
 fn store(kind: StoreErrorKind) -> Error {
     StoreError::new(kind, "away").into()
 }
@@ -147,10 +154,6 @@ fn a_lease_that_is_about_to_end_is_not_asked_for_in_a_hot_loop() {
 
 #[test]
 fn failures_back_off_are_counted_and_end() {
-    let seconds = |by, retries| Action::Delay {
-        by: Duration::from_secs(by),
-        retries,
-    };
     assert_eq!(failed(Meaning::Retry, 0), seconds(1, 1));
     assert_eq!(failed(Meaning::Retry, 1), seconds(2, 2));
     assert_eq!(failed(Meaning::Retry, 2), seconds(3, 3));
@@ -175,14 +178,26 @@ fn an_answer_that_nobody_understands_is_waited_for_patiently_but_not_for_ever() 
         let outcome = Outcome::Executed;
         PATIENT.verdict(Answer::Failed { meaning, outcome }, retries)
     };
-    let seconds = |by, retries| Action::Delay {
-        by: Duration::from_secs(by),
-        retries,
-    };
     assert_eq!(after(0), seconds(7, 1));
     assert_eq!(after(4), seconds(16, 5));
     assert_eq!(after(5), dead(Reason::Store));
     assert_eq!(after(u32::MAX), dead(Reason::Store));
+}
+
+/// Never dead: something may have happened. Never delayed for ever: the record is not, either.
+#[test]
+fn what_recover_could_not_tell_is_asked_again_counted_and_at_last_parked() {
+    let context = context().asked_again();
+    let error = Error::OutcomeUnknown { context };
+    let after = |retries| {
+        let meaning = Meaning::Refusal(&error);
+        let outcome = Outcome::Refused;
+        RULES.verdict(Answer::Failed { meaning, outcome }, retries)
+    };
+    assert_eq!(after(0), seconds(1, 1));
+    assert_eq!(after(2), seconds(3, 3));
+    assert_eq!(after(3), Action::Park);
+    assert_eq!(after(u32::MAX), Action::Park);
 }
 
 #[test]
