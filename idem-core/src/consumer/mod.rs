@@ -205,7 +205,8 @@ impl<E> Consumer<E> {
     ///
     /// `id` is the message's own id, the same in every delivery of one event; `retries` is what the
     /// message says about itself, 0 without the header. `call` makes **one** guarded call,
-    /// not in a task that it spawns, and gives its error on.
+    /// not in a task that it spawns, and gives its error on. What an error of the handler says is for
+    /// `call` to log: nobody sees it afterwards.
     ///
     /// # Panics
     /// Never for `call`, nor for the meaning of its error: their panic counts as an error that may
