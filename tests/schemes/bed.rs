@@ -107,6 +107,9 @@ pub(crate) trait Bed: Database {
     /// A text of up to 100 characters that is a key, with the database's default collation.
     const TEXT: &str;
 
+    /// The type of a few bytes that are a key, and how a literal of them begins.
+    const BYTES: [&str; 2];
+
     fn fresh(level: Level) -> impl Future<Output = Fresh<Self>> + Send;
 
     fn execute(pool: &Pool<Self>, sql: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
@@ -140,6 +143,13 @@ pub(crate) trait Bed: Database {
         orders: &Transition<Order>,
         tx: &mut Transaction<'static, Self>,
         id: &str,
+        ask: &Ask,
+    ) -> impl Future<Output = Answered> + Send;
+
+    fn apply_bytes(
+        orders: &Transition<Order>,
+        tx: &mut Transaction<'static, Self>,
+        id: &[u8],
         ask: &Ask,
     ) -> impl Future<Output = Answered> + Send;
 }
@@ -214,6 +224,15 @@ macro_rules! bed {
             ) -> Answered {
                 orders.apply(tx, id, ask.to, &ask.event, ask.expected).await
             }
+
+            async fn apply_bytes(
+                orders: &Transition<Order>,
+                tx: &mut Transaction<'static, Self>,
+                id: &[u8],
+                ask: &Ask,
+            ) -> Answered {
+                orders.apply(tx, id, ask.to, &ask.event, ask.expected).await
+            }
         }
     };
 }
@@ -221,6 +240,7 @@ macro_rules! bed {
 bed! {
     Postgres, postgres;
     const TEXT: &str = "VARCHAR(100)";
+    const BYTES: [&str; 2] = ["BYTEA", "'\\x"];
     const GROWING: &str = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
     const IMPATIENT: &str = "SET lock_timeout = 100";
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |level| level != Level::ReadCommitted;
@@ -237,6 +257,7 @@ bed! {
 bed! {
     MySql, mariadb;
     const TEXT: &str = "VARCHAR(100)";
+    const BYTES: [&str; 2] = ["VARBINARY(16)", "X'"];
     const GROWING: &str = "BIGINT AUTO_INCREMENT PRIMARY KEY";
     const IMPATIENT: &str = "SET SESSION innodb_lock_wait_timeout = 1";
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| false;
@@ -263,6 +284,7 @@ bed! {
 bed! {
     Sqlite, sqlite;
     const TEXT: &str = "TEXT";
+    const BYTES: [&str; 2] = ["BLOB", "X'"];
     const GROWING: &str = "INTEGER PRIMARY KEY";
     const IMPATIENT: &str = "PRAGMA busy_timeout = 50";
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| true;

@@ -40,6 +40,7 @@ macro_rules! all_scenes {
                 every_answer_leaves_the_transaction_usable
                 a_rollback_loses_the_change_and_the_event
                 ids_that_collations_confuse_are_apart
+                ids_of_bytes_are_apart
                 tables_that_share_a_log_do_not_meet
                 names_are_quoted_and_checked
                 a_row_with_an_unknown_status_is_an_error

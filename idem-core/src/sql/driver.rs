@@ -29,7 +29,7 @@ pub struct Syntax {
     pub is_numbered: bool,
     /// The type that a number is cast to.
     pub integer: &'static str,
-    /// The type that a key is cast to: text that no collation touches.
+    /// The key in the column `{id}`, as text that no collation touches.
     pub text: &'static str,
     /// Takes the right to write before anything is read, where rows can not be locked.
     pub lock_of_all: Option<&'static str>,
@@ -207,7 +207,7 @@ driver!(
         quote: '"',
         is_numbered: true,
         integer: "BIGINT",
-        text: "TEXT",
+        text: "CAST({id} AS TEXT)",
         lock_of_all: None,
         for_update: " FOR UPDATE",
         current: "",
@@ -226,7 +226,7 @@ driver!(
         quote: '`',
         is_numbered: false,
         integer: "SIGNED",
-        text: "BINARY",
+        text: "CAST({id} AS BINARY)",
         lock_of_all: None,
         for_update: " FOR UPDATE",
         current: " LOCK IN SHARE MODE",
@@ -245,7 +245,8 @@ driver!(
         quote: '`',
         is_numbered: false,
         integer: "INTEGER",
-        text: "TEXT",
+        // Bytes are seldom a text: they stand in the log as the literal that they are in a statement.
+        text: "CASE typeof({id}) WHEN 'blob' THEN quote({id}) ELSE CAST({id} AS TEXT) END",
         lock_of_all: Some("UPDATE {log} SET version = version WHERE 1 = 0"),
         for_update: "",
         current: "",

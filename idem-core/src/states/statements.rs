@@ -43,12 +43,12 @@ impl Statements {
         let event = format!(
             "SELECT CAST(to_status AS {integer}), CAST(version AS {integer}) FROM {log} WHERE {by_event}"
         );
+        let id_as_text = syntax.text.replace("{id}", &id);
         let text = |sql: String| parameters(syntax, &sql);
         Ok(Self {
             lock: syntax.lock_of_all.map(|lock| lock.replace("{log}", &log)),
             find: text(format!(
-                "SELECT CAST({status} AS {integer}), CAST({version} AS {integer}), CAST({id} AS {as_text}) FROM {table} WHERE {id} = ?{for_update}",
-                as_text = syntax.text
+                "SELECT CAST({status} AS {integer}), CAST({version} AS {integer}), {id_as_text} FROM {table} WHERE {id} = ?{for_update}"
             )),
             event_now: text(format!("{event}{current}")),
             event: text(event),

@@ -73,7 +73,8 @@ impl<S: States> Transition<S> {
     }
 
     /// The column of the id, which is unique: of any type that is bound by sqlx and can be cast to
-    /// text.
+    /// text. In SQLite also of bytes, such as a UUID is bound as: the log has them as `X'…'`, at most
+    /// 126 of them.
     #[must_use]
     pub fn id_column(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.names.id = name.into();

@@ -39,6 +39,36 @@ pub(crate) async fn ids_that_collations_confuse_are_apart<DB: Bed>(fresh: Fresh<
     assert!(is_right, "{answer:?}");
 }
 
+/// Not UTF-8, as a UUID hardly ever is.
+pub(crate) async fn ids_of_bytes_are_apart<DB: Bed>(fresh: Fresh<DB>) {
+    let [bytes, begin] = DB::BYTES;
+    let table = format!(
+        "CREATE TABLE papers (id {bytes} NOT NULL PRIMARY KEY, \
+         status INTEGER NOT NULL, version BIGINT NOT NULL)"
+    );
+    DB::execute(&fresh.pool, &table).await.unwrap();
+    let insert =
+        format!("INSERT INTO papers VALUES ({begin}FF00FE01', 1, 1), ({begin}FF00FE02', 1, 1)");
+    DB::execute(&fresh.pool, &insert).await.unwrap();
+    let papers = Transition::<Order>::on("papers");
+    papers.migrate(&fresh.pool).await.unwrap();
+    let pay = ask(Order::Paid, "pay-1");
+    let apply = async |id: &[u8]| {
+        let mut tx = DB::begin(&fresh.pool).await;
+        let answer = DB::apply_bytes(&papers, &mut tx, id, &pay).await.unwrap();
+        DB::commit(tx).await.unwrap();
+        answer
+    };
+    for last in [1, 2] {
+        let id = &[0xff, 0, 0xfe, last][..];
+        let first = apply(id).await;
+        assert!(is_applied(&first), "{first:?}");
+        let again = apply(id).await;
+        assert!(matches!(again, Answer::AlreadyThere { .. }), "{again:?}");
+    }
+    assert_eq!(apply(&[0xff][..]).await, Answer::NotFound);
+}
+
 pub(crate) async fn tables_that_share_a_log_do_not_meet<DB: Bed>(fresh: Fresh<DB>) {
     with_orders(&fresh, 1).await;
     DB::execute(&fresh.pool, &ORDERS.replace("orders", "refunds"))
