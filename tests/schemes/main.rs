@@ -42,6 +42,7 @@ macro_rules! all_scenes {
                 ids_that_collations_confuse_are_apart
                 ids_of_bytes_are_apart
                 tables_that_share_a_log_do_not_meet
+                machines_on_one_table_do_not_meet
                 names_are_quoted_and_checked
                 a_row_with_an_unknown_status_is_an_error
                 an_id_of_two_rows_is_an_error

@@ -10,6 +10,9 @@ type Name = Cow<'static, str>;
 /// What PostgreSQL keeps of a name; it cuts longer ones silently.
 const LONGEST: usize = 63;
 
+/// The column of the status, unless another is named.
+pub(super) const STATUS: &str = "status";
+
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     pub(super) table: Name,
@@ -17,6 +20,18 @@ pub(super) struct Names {
     pub(super) id: Name,
     pub(super) status: Name,
     pub(super) version: Name,
+}
+
+impl Names {
+    /// What the log calls the rows. Two columns of states in one table are two machines, which the same
+    /// event may drive. No name has a `:` in it, so that this is no other table's.
+    pub(super) fn entity(&self) -> Cow<'_, str> {
+        if self.status == STATUS {
+            Cow::Borrowed(&self.table)
+        } else {
+            Cow::Owned(format!("{}:{}", self.table, self.status))
+        }
+    }
 }
 
 /// A table, or a schema and a table.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use sqlx::{Pool, Transaction};
 
 use super::change::{Change, Request, fits};
-use super::names::Names;
+use super::names::{Names, STATUS};
 use super::statements::{Statements, definition};
 use super::{Answer, States, TransitionError};
 use crate::sql::driver::{Driver, Of};
@@ -65,7 +65,7 @@ impl<S: States> Transition<S> {
                 table: table.into(),
                 log: "state_event".into(),
                 id: "id".into(),
-                status: "status".into(),
+                status: STATUS.into(),
                 version: "version".into(),
             },
             states: PhantomData,
@@ -82,6 +82,10 @@ impl<S: States> Transition<S> {
     }
 
     /// The column of the status, of any type of whole numbers.
+    ///
+    /// A table may have several, each with states of its own: one event can change them all. The log
+    /// keeps the events of a column that is not called `status` apart, under `table:column`, as it is
+    /// written here.
     #[must_use]
     pub fn status_column(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.names.status = name.into();
@@ -158,11 +162,12 @@ impl<S: States> Transition<S> {
         I: for<'q> sqlx::Encode<'q, DB> + sqlx::Type<DB> + Send + Sync,
     {
         fits("the id of the event", event.as_bytes())?;
+        let entity = self.names.entity();
         let change = Change::<DB, S> {
             connection: &mut **tx,
             statements: Statements::new::<DB>(&self.names)?,
             request: Request {
-                entity: &self.names.table,
+                entity: &entity,
                 log: &self.names.log,
                 event,
                 to,

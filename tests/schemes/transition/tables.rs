@@ -85,6 +85,39 @@ pub(crate) async fn tables_that_share_a_log_do_not_meet<DB: Bed>(fresh: Fresh<DB
     assert!(is_applied(&answer), "{answer:?}");
 }
 
+/// Of a shop whose marketplace says in one message that an order is paid and handed over.
+pub(crate) async fn machines_on_one_table_do_not_meet<DB: Bed>(fresh: Fresh<DB>) {
+    let table = "CREATE TABLE parcels (id BIGINT NOT NULL PRIMARY KEY, \
+                 status SMALLINT NOT NULL, ship_status SMALLINT NOT NULL, \
+                 bill_status SMALLINT NOT NULL, version INTEGER NOT NULL)";
+    DB::execute(&fresh.pool, table).await.unwrap();
+    DB::execute(&fresh.pool, "INSERT INTO parcels VALUES (1, 1, 1, 1, 1)")
+        .await
+        .unwrap();
+    let parcels = Transition::<Order>::on("parcels");
+    parcels.migrate(&fresh.pool).await.unwrap();
+    let machines = [
+        parcels.clone().status_column("ship_status"),
+        parcels.clone().status_column("bill_status"),
+        parcels,
+    ];
+    let event = ask(Order::Paid, "event-1");
+    let deliver = async || {
+        let mut answers = Vec::new();
+        let mut tx = DB::begin(&fresh.pool).await;
+        for machine in &machines {
+            answers.push(DB::apply(machine, &mut tx, 1, &event).await.unwrap());
+        }
+        DB::commit(tx).await.unwrap();
+        answers
+    };
+    let first = deliver().await;
+    assert!(first.iter().all(is_applied), "{first:?}");
+    let again = deliver().await;
+    let is_there = |answer: &Answer<Order>| matches!(answer, Answer::AlreadyThere { .. });
+    assert!(again.iter().all(is_there), "{again:?}");
+}
+
 pub(crate) async fn names_are_quoted_and_checked<DB: Bed>(fresh: Fresh<DB>) {
     let create = "CREATE TABLE 订单 (nr BIGINT NOT NULL PRIMARY KEY, \
                   state BIGINT NOT NULL, revision BIGINT NOT NULL)";
