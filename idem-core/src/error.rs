@@ -143,10 +143,11 @@ pub enum Error {
         "no idempotency engine is installed; call `install()` on one at start-up, or name one with `engine = …`"
     )]
     NotInstalled,
-    /// The store holds bytes at this key that are not a record this version can read. Look at
-    /// them before you `forget` the key by force.
+    /// The store holds bytes at this key that are not a record this version can read. Where a later
+    /// version of this library has written there, bring this process up to date: its records are not
+    /// to be forgotten. Else look at the bytes before you `forget` the key by force.
     #[error(
-        "the store holds something at {context} that is no record of a version this build can read; look at it, then forget the key by force"
+        "the store holds something at {context} that is no record of a version this build can read; bring the build up to date if a later one has written there, else look at it, then forget the key by force"
     )]
     Damaged {
         /// Which call was refused.
