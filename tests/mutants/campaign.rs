@@ -24,12 +24,8 @@ struct Verdict {
 }
 
 /// Tries out all of `mutants`; fails if one survives that is not known to do no harm, or if one is
-/// killed that is, or if there are none. How many were killed.
-pub(crate) fn run(
-    name: &str,
-    mutants: Vec<Mutant>,
-    try_out: impl Fn(&Edit) -> Trial + Sync,
-) -> usize {
+/// killed that is, or if there are none.
+pub(crate) fn run(name: &str, mutants: Vec<Mutant>, try_out: impl Fn(&Edit) -> Trial + Sync) {
     assert!(!mutants.is_empty(), "{name}: no mutants");
     let begin = Instant::now();
     let waiting = Mutex::new(mutants.into_iter().enumerate());
@@ -68,17 +64,11 @@ pub(crate) fn run(
         write!(unexpected, "\n{mutant} {said}\n  - {before}\n  + {after}").unwrap();
     }
     assert!(unexpected.is_empty(), "{unexpected}");
-    killed(&verdicts).count()
 }
 
 /// What the names of those begin with that are wanted.
 pub(crate) fn only() -> Option<String> {
     std::env::var("IDEM_MUTANTS").ok()
-}
-
-fn killed(verdicts: &[Verdict]) -> impl Iterator<Item = &Verdict> {
-    let is_killed = |verdict: &&Verdict| verdict.said.starts_with("killed");
-    verdicts.iter().filter(is_killed)
 }
 
 fn judge(mutant: Mutant, trial: &Trial) -> Verdict {
@@ -138,8 +128,10 @@ fn report(name: &str, verdicts: &[Verdict], time: Duration) {
 /// The list that the page about proofs points to.
 fn write_list(name: &str, verdicts: &[Verdict]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/proof/mutants");
-    let killed = killed(verdicts).count();
-    let mut text = format!("{} mutants, {killed} killed\n\n", verdicts.len());
+    let killed = verdicts
+        .iter()
+        .filter(|verdict| verdict.said.starts_with("killed"));
+    let mut text = format!("{} mutants, {} killed\n\n", verdicts.len(), killed.count());
     for verdict in verdicts {
         writeln!(text, "{} {}", verdict.mutant, verdict.said).unwrap();
     }
