@@ -12,7 +12,7 @@ use idem_examples::rabbit::{Link, Rabbit};
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::lease::effects;
-use idem_tests::mortal::places::{Place, Placed};
+use idem_tests::mortal::places::{Journal, Place, Placed, sqlite_with};
 use idem_tests::process::Worker;
 use idem_tests::rabbit::RabbitServer;
 use idem_tests::redis::{RedisOptions, RedisServer};
@@ -20,7 +20,7 @@ use idem_tests::wait::until;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
-use sqlx::{MySql, Postgres, Sqlite};
+use sqlx::{MySql, Postgres};
 use tempfile::TempDir;
 
 use crate::mortal::{SOON, fresh_number};
@@ -57,8 +57,6 @@ trait Host {
     /// What becomes of a message whose consumer died behind its effect, in the body.
     const IN_THE_BODY: Fate;
 
-    fn name(&self) -> String;
-
     fn url(&self) -> String;
 
     /// The file for effects.
@@ -86,10 +84,6 @@ impl OnRedis {
 impl Host for OnRedis {
     const IN_THE_BODY: Fate = Fate::Parked;
 
-    fn name(&self) -> String {
-        "Redis, hold".to_owned()
-    }
-
     fn url(&self) -> String {
         self.redis.url()
     }
@@ -108,10 +102,6 @@ struct InTransaction<D: Placed>(Place<D>);
 
 impl<D: Placed> Host for InTransaction<D> {
     const IN_THE_BODY: Fate = Fate::Run;
-
-    fn name(&self) -> String {
-        format!("{}, tx", D::NAME)
-    }
 
     fn url(&self) -> String {
         self.0.url.clone()
@@ -251,8 +241,9 @@ async fn soon(what: &str, holds: impl AsyncFn() -> bool) {
     }
 }
 
+/// Every second kill is in the second of `hosts`, which is called `name` with the first.
 // V01, E09
-async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(host: &H) {
+async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(name: &str, hosts: [&H; 2]) {
     let url = blocking(|| BROKER.url()).await;
     let connection = Connection::connect(&url, ConnectionProperties::default()).await;
     let connection = connection.unwrap();
@@ -266,8 +257,8 @@ async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(host: &H) 
     ];
     for (point, claimed) in points {
         let mut queues = Vec::new();
-        for _ in 0..kills(3, 50) {
-            let queue = Queue::new(host, &aside).await;
+        for kill in 0..kills(3, 50) {
+            let queue = Queue::new(hosts[kill % 2], &aside).await;
             queue.kill_one(point).await;
             queues.push(queue);
         }
@@ -282,10 +273,7 @@ async fn a_message_has_one_effect_wherever_its_consumer_dies<H: Host>(host: &H) 
             .map(|(fate, count)| format!("{fate} {count}"))
             .collect();
         let seen = seen.join(", ");
-        report(
-            "crashes",
-            format_args!("consumer, {}, {point}: {seen}", host.name()),
-        );
+        report("crashes", format_args!("consumer, {name}, {point}: {seen}"));
     }
 }
 
@@ -295,12 +283,12 @@ mod on {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn redis_a_message_has_one_effect_wherever_its_consumer_dies() {
         let host = OnRedis::new();
-        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
+        a_message_has_one_effect_wherever_its_consumer_dies("Redis, hold", [&host; 2]).await;
     }
 
     async fn in_transaction<D: Placed>() {
-        let host = InTransaction(D::place().await);
-        a_message_has_one_effect_wherever_its_consumer_dies(&host).await;
+        let (host, name) = (InTransaction(D::place().await), format!("{}, tx", D::NAME));
+        a_message_has_one_effect_wherever_its_consumer_dies(&name, [&host; 2]).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -315,6 +303,10 @@ mod on {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn sqlite_a_message_has_one_effect_wherever_its_consumer_dies() {
-        in_transaction::<Sqlite>().await;
+        let place = async |journal| InTransaction(sqlite_with(journal).await);
+        let one = place(Journal::WriteAhead).await;
+        let other = place(Journal::Rollback).await;
+        let name = "SQLite, each journal for half of them, tx";
+        a_message_has_one_effect_wherever_its_consumer_dies(name, [&one, &other]).await;
     }
 }

@@ -9,8 +9,9 @@ use idem_core::RedisStore;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Base;
 use idem_tests::mortal::lease::{Body, Call, Engine, Mode, effects};
-use idem_tests::mortal::places::{Place, Placed};
+use idem_tests::mortal::places::{Journal, Place, Placed, sqlite_with};
 use idem_tests::redis::{RedisOptions, RedisServer};
+use sqlx::Sqlite;
 use tempfile::TempDir;
 
 use crate::mortal::{Mortal, Order, Sends, fresh_number, unit};
@@ -112,12 +113,25 @@ pub(crate) struct InTable<D: Base> {
 
 impl<D: Placed> InTable<D> {
     pub(crate) async fn new() -> Self {
-        let place = D::place().await;
+        Self::at(D::place().await)
+    }
+
+    fn at(place: Place<D>) -> Self {
         Self {
             engine: Engine::new(D::store(place.pool.clone())).unwrap(),
             place,
             ledger: Ledger::new(),
         }
+    }
+}
+
+impl InTable<Sqlite> {
+    /// Two, so that every second kill is in a file with the other journal.
+    pub(crate) async fn one_with_each_journal() -> [Self; 2] {
+        [
+            Self::at(sqlite_with(Journal::WriteAhead).await),
+            Self::at(sqlite_with(Journal::Rollback).await),
+        ]
     }
 }
 

@@ -8,7 +8,7 @@ use idem_core::Key;
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::lease::{Body, LEASE, LOCKS, Mode};
-use sqlx::{MySql, Postgres, Sqlite};
+use sqlx::{MySql, Postgres};
 
 use crate::host::{Host, InTable, OnRedis, kill_at};
 use crate::kills;
@@ -30,16 +30,20 @@ const TABLE: [(Point, &[Verdict]); 6] = [
     (Point::Settled, &[Free]),
 ];
 
+/// Every second kill is in the second of `hosts`.
 // L01
-async fn the_lock_of_a_holder_that_died_is_had_by_the_next(store: &str, host: &impl Host) {
-    let (kills, sends) = (kills(5, 50), RefCell::<Sends>::default());
+async fn the_lock_of_a_holder_that_died_is_had_by_the_next<H: Host>(store: &str, hosts: [&H; 2]) {
+    let kills = kills(5, 50);
+    let sends = [RefCell::<Sends>::default(), RefCell::default()];
     for (point, claimed) in TABLE {
         let mut deaths = Vec::new();
         for kill in 0..kills {
-            deaths.push(kill_at(host, point, HOLDS, (kill, kills), &sends).await);
+            let (host, sends) = (hosts[kill % 2], &sends[kill % 2]);
+            let (number, began) = kill_at(host, point, HOLDS, (kill, kills), sends).await;
+            deaths.push((host, number, began));
         }
         let mut seen = BTreeMap::<Verdict, usize>::new();
-        for (number, began) in deaths {
+        for (host, number, began) in deaths {
             let verdict = next(host, number, began).await;
             assert!(claimed.contains(&verdict), "{store}, {point}: {verdict}");
             *seen.entry(verdict).or_default() += 1;
@@ -74,24 +78,25 @@ mod on {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn redis_the_lock_of_a_holder_that_died_is_had_by_the_next() {
         let host = OnRedis::new().await;
-        the_lock_of_a_holder_that_died_is_had_by_the_next("Redis", &host).await;
+        the_lock_of_a_holder_that_died_is_had_by_the_next("Redis", [&host; 2]).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn postgres_the_lock_of_a_holder_that_died_is_had_by_the_next() {
         let host = InTable::<Postgres>::new().await;
-        the_lock_of_a_holder_that_died_is_had_by_the_next("PostgreSQL", &host).await;
+        the_lock_of_a_holder_that_died_is_had_by_the_next("PostgreSQL", [&host; 2]).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn mariadb_the_lock_of_a_holder_that_died_is_had_by_the_next() {
         let host = InTable::<MySql>::new().await;
-        the_lock_of_a_holder_that_died_is_had_by_the_next("MariaDB", &host).await;
+        the_lock_of_a_holder_that_died_is_had_by_the_next("MariaDB", [&host; 2]).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn sqlite_the_lock_of_a_holder_that_died_is_had_by_the_next() {
-        let host = InTable::<Sqlite>::new().await;
-        the_lock_of_a_holder_that_died_is_had_by_the_next("SQLite", &host).await;
+        let [one, other] = InTable::one_with_each_journal().await;
+        let store = "SQLite, each journal for half of them";
+        the_lock_of_a_holder_that_died_is_had_by_the_next(store, [&one, &other]).await;
     }
 }

@@ -10,9 +10,9 @@ use idem_tests::body::until;
 use idem_tests::long::report;
 use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Kept;
-use idem_tests::mortal::places::{Place, Placed, postgres_at};
+use idem_tests::mortal::places::{Journal, Place, Placed, postgres_at, sqlite_with};
 use idem_tests::mortal::transaction::{PREFIX, pay};
-use sqlx::{MySql, Postgres, Sqlite};
+use sqlx::{MySql, Postgres};
 use tokio::sync::oneshot;
 
 use crate::kills;
@@ -234,6 +234,10 @@ mod on {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn sqlite_effect_and_record_are_both_there_or_both_absent() {
-        usually::<Sqlite>().await;
+        let killer = async |journal| Killer::at(sqlite_with(journal).await, false);
+        let one = killer(Journal::WriteAhead).await;
+        let other = killer(Journal::Rollback).await;
+        let name = "SQLite, each journal for half of them";
+        effect_and_record_are_both_there_or_both_absent(name, one, other).await;
     }
 }

@@ -44,14 +44,14 @@ pub trait Placed: Base {
     fn place() -> impl Future<Output = Place<Self>> + Send;
 }
 
-fn count() -> u32 {
+fn unused_name() -> String {
     static MADE: AtomicU32 = AtomicU32::new(0);
-    MADE.fetch_add(1, Ordering::Relaxed)
+    format!("made_{}", MADE.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Placed for Postgres {
     async fn place() -> Place<Self> {
-        let (url, name) = (POSTGRES.url(), format!("made_{}", count()));
+        let (url, name) = (POSTGRES.url(), unused_name());
         let admin = Self::open(&url).unwrap();
         let create = format!("CREATE DATABASE {name} TEMPLATE template0");
         let create = sqlx::raw_sql(AssertSqlSafe(create)).execute(&admin).await;
@@ -64,18 +64,21 @@ impl Placed for Postgres {
 /// One whose transactions have this isolation, unless they say another one.
 pub async fn postgres_at(level: &str) -> Place<Postgres> {
     let mut place = Postgres::place().await;
-    let level = level.replace(' ', "%20");
     place.url = format!(
-        "{}&options[default_transaction_isolation]={level}",
-        place.url
+        "{}&options[default_transaction_isolation]={}",
+        place.url,
+        level.replace(' ', "%20")
     );
     place.pool = Postgres::open(&place.url).unwrap();
+    let taken = sqlx::query_scalar("SELECT current_setting('transaction_isolation')");
+    let taken: String = taken.fetch_one(&place.pool).await.unwrap();
+    assert_eq!(taken, level);
     place
 }
 
 impl Placed for MySql {
     async fn place() -> Place<Self> {
-        let (url, name) = (MARIADB.url(), format!("made_{}", count()));
+        let (url, name) = (MARIADB.url(), unused_name());
         let admin = Self::open(&url).unwrap();
         let create = sqlx::raw_sql(AssertSqlSafe(format!("CREATE DATABASE {name}")));
         create.execute(&admin).await.unwrap();
@@ -84,17 +87,43 @@ impl Placed for MySql {
     }
 }
 
-/// Every second file has a write-ahead log, the others a journal that the next one rolls back.
+/// What a file of SQLite is put in order by, when whoever wrote to it has died.
+#[derive(Debug, Clone, Copy)]
+pub enum Journal {
+    /// A log of what was written, which is read up to the last commit.
+    WriteAhead,
+    /// What stood there before, which the next one puts back.
+    Rollback,
+}
+
+/// A file with this journal.
+pub async fn sqlite_with(journal: Journal) -> Place<Sqlite> {
+    let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
+    let folder = folder.unwrap();
+    let url = format!("sqlite://{}/shop.db?mode=rwc", folder.path().display());
+    let place = Place::at(url, Some(folder)).await;
+    let (set, expected) = match journal {
+        Journal::WriteAhead => ("PRAGMA journal_mode = WAL", "wal"),
+        Journal::Rollback => ("PRAGMA journal_mode = DELETE", "delete"),
+    };
+    let mode: String = sqlx::query_scalar(set)
+        .fetch_one(&place.pool)
+        .await
+        .unwrap();
+    assert_eq!(mode, expected);
+    place
+}
+
+/// Every second file has a write-ahead log, the others have a rollback journal.
 impl Placed for Sqlite {
     async fn place() -> Place<Self> {
-        let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
-        let folder = folder.unwrap();
-        let url = format!("sqlite://{}/shop.db?mode=rwc", folder.path().display());
-        let place = Place::at(url, Some(folder)).await;
-        if count().is_multiple_of(2) {
-            let wal = sqlx::query("PRAGMA journal_mode = WAL");
-            wal.execute(&place.pool).await.unwrap();
-        }
-        place
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let is_even = MADE.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
+        sqlite_with(if is_even {
+            Journal::WriteAhead
+        } else {
+            Journal::Rollback
+        })
+        .await
     }
 }
