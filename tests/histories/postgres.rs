@@ -13,8 +13,10 @@ use crate::ground::{Ground, LONGEST, Left, OnePostgres};
 pub(crate) fn lay_out(ground: &OnePostgres) {
     with(ground, async |pool| {
         PostgresStore::new(pool.clone()).migrate().await.unwrap();
+        // A vacuum forgets who has locked a row.
         let tables = "CREATE TABLE effect (key BIGINT NOT NULL, call BIGINT NOT NULL);
-            CREATE TABLE done (key BIGINT PRIMARY KEY, call BIGINT NOT NULL);";
+            CREATE TABLE done (key BIGINT PRIMARY KEY, call BIGINT NOT NULL);
+            ALTER TABLE idempotent_record SET (autovacuum_enabled = false);";
         sqlx::raw_sql(tables).execute(&pool).await.unwrap();
     });
 }
@@ -48,10 +50,11 @@ pub(crate) fn left(ground: &OnePostgres) -> Result<Left> {
     })
 }
 
-/// Every record as it stands.
+/// Every record as it stands, and which transaction was the last to lock it: so does a renewal that is
+/// told that its lock has gone.
 pub(crate) fn pulse(ground: &OnePostgres) -> Result<String> {
-    const ALL: &str = "SELECT coalesce(md5(string_agg(one::text, ',' ORDER BY key_hash)), '') \
-                       FROM idempotent_record AS one";
+    const ALL: &str = "SELECT coalesce(md5(string_agg(one::text || one.xmax::text, ',' \
+                       ORDER BY key_hash)), '') FROM idempotent_record AS one";
     with(ground, async |pool| {
         Ok(sqlx::query_scalar(ALL).fetch_one(&pool).await?)
     })
