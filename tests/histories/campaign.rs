@@ -16,10 +16,10 @@ use idem_tests::history::{
 use tempfile::TempDir;
 
 use crate::crew::{Crew, Orders, sweep};
-use crate::fault::{self, Fault};
+use crate::fault::{self, Fault, OF_WORKERS};
 use crate::ground::{Ground, Left};
 use crate::size::Size;
-use crate::tally::Tally;
+use crate::tally::{Tally, overtaken};
 
 /// For how long workers and stores are left alone before the first fault.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -30,19 +30,23 @@ pub(crate) struct Campaign {
     pub(crate) level: Level,
     pub(crate) size: Size,
     pub(crate) seed: u64,
+    /// It also goes on until a body has ended after a later one had begun.
+    pub(crate) overtakes: bool,
 }
 
 /// What came of it.
 pub(crate) struct Outcome {
     title: String,
-    pub(crate) operations: u64,
+    operations: u64,
     pub(crate) tally: Tally,
     pub(crate) faults: BTreeMap<Fault, usize>,
     pub(crate) violations: BTreeMap<Law, Vec<String>>,
     pub(crate) losses: BTreeMap<Law, Vec<String>>,
     /// Keys that everything that is promised was judged at.
     pub(crate) whole: usize,
-    /// What the store has at the end.
+    /// What the store had when all callers had gone.
+    pub(crate) abandoned: Left,
+    /// What it has when every key was asked, which writes anew what nobody had ended.
     pub(crate) left: Left,
     /// Nobody told it to do anything any more when all calls had ended.
     pub(crate) is_quiet: bool,
@@ -86,7 +90,7 @@ impl Campaign {
         crew.rest()?;
         let is_quiet = is_quiet(ground)?;
         crew.leave()?;
-        let counted = operations(folder.path())?;
+        let (counted, abandoned) = (operations(folder.path())?, ground.left()?);
         sweep(&self.orders(ground.direct_url(), &folder, 16))?;
         let mut outcome = Outcome {
             title: self.title(G::NAME),
@@ -96,6 +100,7 @@ impl Campaign {
             violations: BTreeMap::new(),
             losses: BTreeMap::new(),
             whole: 0,
+            abandoned,
             left: ground.left()?,
             is_quiet,
             took: Duration::ZERO,
@@ -147,14 +152,14 @@ impl Campaign {
                     })
                 }),
                 scope.spawn(|| {
-                    let faults = [Fault::KilledWorker, Fault::FrozenWorker];
-                    course.lane(&faults, workers, |fault, dice| {
+                    course.lane(&OF_WORKERS, workers, |fault, dice| {
                         crew.suffer(fault, dice)?;
                         Ok(true)
                     })
                 }),
             ];
-            let waited = self.wait_for_enough(&faults, folder, course, || {
+            let all: Vec<Fault> = faults.iter().copied().chain(OF_WORKERS).collect();
+            let waited = self.wait_for_enough(&all, folder, course, || {
                 lanes.iter().any(thread::ScopedJoinHandle::is_finished)
             });
             course.is_over.store(true, Ordering::Relaxed);
@@ -165,8 +170,8 @@ impl Campaign {
         })
     }
 
-    /// Waits for as many operations and faults as there are to be, and for each of `faults`, but
-    /// not for ever, nor when a lane `has_failed`.
+    /// Waits for as many operations and faults as there are to be, for each of `faults` and for
+    /// whatever else there has to be, but not for ever, nor when a lane `has_failed`.
     fn wait_for_enough(
         &self,
         faults: &[Fault],
@@ -178,14 +183,16 @@ impl Campaign {
         while !has_failed() {
             let operations = operations(folder.path())?;
             let (count, missing) = course.had(faults);
-            if operations >= self.size.operations && count >= self.size.faults && missing.is_empty()
-            {
+            let are_enough = operations >= self.size.operations
+                && count >= self.size.faults
+                && missing.is_empty();
+            if are_enough && (!self.overtakes || is_overtaken(folder)?) {
                 break;
             }
             ensure!(
                 begin.elapsed() < too_long,
                 "after {too_long:?} there were {operations} operations and {count} faults, none of \
-                 them {missing:?}"
+                 them {missing:?}, or nobody was overtaken"
             );
             thread::sleep(Duration::from_millis(20));
         }
@@ -225,6 +232,16 @@ impl Campaign {
         }
         Ok(())
     }
+}
+
+/// Whether somebody was, on any key.
+fn is_overtaken(folder: &TempDir) -> Result<bool> {
+    for key in keys(folder.path())? {
+        if overtaken(&history::read(folder.path(), key)?) > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// For a lease, in which every attempt that somebody thinks alive would be renewed.

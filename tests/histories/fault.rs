@@ -47,6 +47,9 @@ pub(crate) enum Fault {
     FrozenWorker,
 }
 
+/// What can be done to workers, whatever their store is.
+pub(crate) const OF_WORKERS: [Fault; 2] = [Fault::KilledWorker, Fault::FrozenWorker];
+
 impl Fault {
     /// Whether a store may have lost records by it.
     pub(crate) fn loses(self) -> bool {

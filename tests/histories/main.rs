@@ -24,6 +24,7 @@ use idem_tests::redis::RedisOptions;
 use idem_tests::sentinel::Sentinels;
 
 use crate::campaign::{Campaign, Outcome};
+use crate::fault::OF_WORKERS;
 use crate::ground::{Ground, Kind, OnePostgres, OneRedis};
 use crate::size::{Size, seed};
 
@@ -33,6 +34,17 @@ fn campaign(what: &'static str, level: Level, percent: u64) -> Campaign {
         level,
         size: Size::part(percent),
         seed: seed(),
+        overtakes: false,
+    }
+}
+
+/// One that goes on until a body was overtaken and has ended late, unless it is short: under locks
+/// about one in a thousand calls does, and elsewhere far fewer.
+fn overtaking(what: &'static str, level: Level, percent: u64) -> Campaign {
+    let campaign = campaign(what, level, percent);
+    Campaign {
+        overtakes: campaign.size.operations >= 10_000,
+        ..campaign
     }
 }
 
@@ -50,7 +62,7 @@ fn outcome<G: Ground>(campaign: &Campaign, ground: &G) -> Outcome {
 
 fn is_told<G: Ground>(outcome: &Outcome, ground: &G) {
     report("histories", outcome.line());
-    for fault in ground.faults() {
+    for fault in ground.faults().into_iter().chain(OF_WORKERS) {
         assert!(outcome.faults.contains_key(&fault), "no {fault}");
     }
     assert!(outcome.tally.attempts > 0, "nothing happened");
@@ -60,7 +72,9 @@ fn is_told<G: Ground>(outcome: &Outcome, ground: &G) {
 #[track_caller]
 fn assert_kept(outcome: &Outcome) {
     assert!(outcome.violations.is_empty(), "{:#?}", outcome.violations);
-    assert_eq!(outcome.left.endless, 0, "records without an end");
+    for left in [outcome.abandoned, outcome.left] {
+        assert_eq!(left.endless, 0, "records without an end");
+    }
     assert!(
         outcome.is_quiet,
         "somebody works on when all calls have ended"
@@ -86,14 +100,14 @@ fn at_hold_on_redis_no_history_breaks_a_promise() {
 #[test]
 fn at_rerun_on_redis_a_second_effect_comes_only_after_an_abandoned_attempt() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("rerun", Level::Rerun, 17), &redis));
+    assert_kept(&outcome(&overtaking("rerun", Level::Rerun, 17), &redis));
 }
 
 // E02, E06, E09, E15
 #[test]
 fn with_recover_on_redis_every_key_ends_with_one_effect_and_its_result() {
     let redis = OneRedis::start(Kind::Durable).unwrap();
-    assert_kept(&outcome(&campaign("recover", Level::Recover, 17), &redis));
+    assert_kept(&outcome(&overtaking("recover", Level::Recover, 17), &redis));
 }
 
 // C01, C02
@@ -146,16 +160,10 @@ fn a_lock_on_postgres_has_one_holder_and_nothing_is_written_behind_a_later_one()
 }
 
 fn has_one_holder<G: Ground>(ground: &G, percent: u64) {
-    let campaign = campaign("lock", Level::Lock, percent);
+    let campaign = overtaking("lock", Level::Lock, percent);
     let outcome = campaign.run(ground, BTreeMap::new).unwrap();
     is_told(&outcome, ground);
     assert_kept(&outcome);
-    // About one in a thousand calls is, so that a short campaign may come to none.
-    let is_short = outcome.operations < 10_000;
-    assert!(
-        is_short || outcome.tally.overtaken > 0,
-        "no holder was overtaken"
-    );
 }
 
 // R03

@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     /// Writes that a fence has barred.
     barred: usize,
     /// Bodies that ended after a later one had begun.
-    pub(crate) overtaken: usize,
+    overtaken: usize,
     /// Keys whose outcome nobody knows.
     held: usize,
     /// Keys with more than one effect.
@@ -101,7 +101,8 @@ impl Part {
     }
 }
 
-fn overtaken(events: &[Event]) -> usize {
+/// How many bodies ended after a later one had begun.
+pub(crate) fn overtaken(events: &[Event]) -> usize {
     let mut fences = BTreeMap::new();
     let mut count = 0;
     for event in events {
