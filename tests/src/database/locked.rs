@@ -200,10 +200,13 @@ pub async fn a_crowd_at_a_locked_row_has_no_leave_to_run<D: Database>(database: 
     for _ in 0..CALLS {
         crowd.spawn(call(idem.clone()));
     }
-    for (result, outcome) in crowd.join_all().await {
+    let told = crowd.join_all().await;
+    for (result, outcome) in &told {
         let has_no_leave = matches!(outcome, Observed::Refused | Observed::Replayed);
         assert!(has_no_leave, "{outcome:?}: {result:?}");
     }
+    let is_refused = |(_, outcome): &(Result<(), Error>, Observed)| *outcome == Observed::Refused;
+    assert!(told.iter().any(is_refused), "all were told what is there");
     other.run("ROLLBACK").await;
     assert_eq!(call(idem).await.1, Observed::Replayed);
 }
