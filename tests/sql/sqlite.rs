@@ -1,12 +1,13 @@
 //! SQLite, in a file of a temporary folder.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{SqliteStore, Store, StoreKey};
+use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use idem_tests::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use idem_tests::database::scenes;
 use idem_tests::long::operations;
@@ -236,6 +237,41 @@ async fn a_file_that_somebody_keeps_locked_is_an_error_within_the_limit() {
     held.rollback().await.unwrap();
     // The claim that was given up is not done later, and its connection is of use again.
     finish(&store.limit(Duration::from_secs(10)), &key, 2, TERMS).await;
+}
+
+/// A lock on the whole file says nothing of a key, but whoever has it may have this one.
+#[tokio::test]
+async fn a_locked_file_is_no_leave_to_run() {
+    let file = InAFile::new();
+    let store = file.store().await.limit(Duration::from_secs(1));
+    let idem = Idempotency::builder(store).build().unwrap();
+    let bodies = AtomicU32::new(0);
+    let call = || {
+        let key = Key::new("order", "1").unwrap();
+        idem.run(key, Policy::new().run_on_store_error(), async || {
+            Ok::<_, Error>(bodies.fetch_add(1, Ordering::SeqCst))
+        })
+    };
+    let pool = file.pool().await;
+    let held = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    match call().await {
+        Err(Error::Store { source, .. }) => {
+            assert_eq!(source.kind(), StoreErrorKind::Conflict, "{source}");
+        }
+        other => panic!("{other:?}"),
+    }
+    held.rollback().await.unwrap();
+    assert_eq!(call().await.unwrap(), 0);
+    assert_eq!(bodies.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_call_may_outlive_its_runtime() {
+    let file = InAFile::new();
+    let made = async || file.store().await.limit(Duration::from_secs(20));
+    scenes::a_call_may_outlive_its_runtime(made, &async |store: &SqliteStore| {
+        store.migrate().await.unwrap();
+    });
 }
 
 #[tokio::test]
