@@ -10,7 +10,7 @@ use idem_core::transaction::Database;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{MySql, Pool, Postgres, Sqlite, Transaction};
+use sqlx::{AssertSqlSafe, MySql, Pool, Postgres, Sqlite, Transaction};
 
 /// What a database has of a number, as one statement sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub trait Base: Database {
 macro_rules! base {
     (
         $base:ty, $store:ident, $pool:ident, $options:ident: meanwhile $meanwhile:literal, begin $begin:literal,
-        table $table:literal, add $add:literal, kept $kept:literal,
+        table $table:literal, add |$connection:ident, $number:ident| $add:expr, kept $kept:literal,
         session $session:literal, waits $waits:literal
     ) => {
         impl Base for $base {
@@ -100,9 +100,8 @@ macro_rules! base {
                 pool.begin_with($begin).await
             }
 
-            async fn add(connection: &mut Self::Connection, number: i64) -> sqlx::Result<()> {
-                let add = sqlx::query($add).bind(number);
-                add.execute(connection).await.map(drop)
+            async fn add($connection: &mut Self::Connection, $number: i64) -> sqlx::Result<()> {
+                $add.await.map(drop)
             }
 
             async fn kept(pool: &Pool<Self>, number: i64) -> sqlx::Result<Kept> {
@@ -132,19 +131,21 @@ macro_rules! base {
 base!(Postgres, PostgresStore, PgPoolOptions, PgConnectOptions:
     meanwhile true, begin "BEGIN",
     table "CREATE TABLE effect (number BIGINT NOT NULL)",
-    add "INSERT INTO effect VALUES ($1)",
+    add |connection, number| sqlx::query("INSERT INTO effect VALUES ($1)").bind(number).execute(connection),
     kept "SELECT (SELECT count(*) FROM effect WHERE number = $1), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = $2), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = $3 AND status = 1)",
     session "SELECT pg_backend_pid()::BIGINT",
     waits "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $1");
 
-// A statement under way is all that can be seen here: the list of waiting transactions is not kept
-// up to date for those who look often.
+// The effect is sent as text: a connection of sqlx whose user is dropped while it prepares a statement is
+// out of step. A statement under way is all that can be seen here: the list of waiting transactions is not
+// kept up to date for those who look often.
 base!(MySql, MySqlStore, MySqlPoolOptions, MySqlConnectOptions:
     meanwhile true, begin "BEGIN",
     table "CREATE TABLE effect (number BIGINT NOT NULL) ENGINE = InnoDB",
-    add "INSERT INTO effect VALUES (?)",
+    add |connection, number| sqlx::raw_sql(AssertSqlSafe(format!("INSERT INTO effect VALUES ({number})")))
+        .execute(connection),
     kept "SELECT (SELECT count(*) FROM effect WHERE number = ?), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = ?), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = ? AND status = 1)",
@@ -155,7 +156,7 @@ base!(MySql, MySqlStore, MySqlPoolOptions, MySqlConnectOptions:
 base!(Sqlite, SqliteStore, SqlitePoolOptions, SqliteConnectOptions:
     meanwhile false, begin "BEGIN IMMEDIATE",
     table "CREATE TABLE effect (number BIGINT NOT NULL)",
-    add "INSERT INTO effect VALUES (?1)",
+    add |connection, number| sqlx::query("INSERT INTO effect VALUES (?1)").bind(number).execute(connection),
     kept "SELECT (SELECT count(*) FROM effect WHERE number = ?1), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = ?2), \
           (SELECT count(*) FROM idempotent_record WHERE business_key = ?3 AND status = 1)",
