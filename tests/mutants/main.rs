@@ -100,7 +100,7 @@ fn are_killed(name: &str, protocol: Protocol, sampled: usize, least: usize) {
 
 #[test]
 fn mutants_of_the_scripts_are_killed() {
-    are_killed("redis", Protocol::Redis, 20, 982);
+    are_killed("redis", Protocol::Redis, 20, 988);
 }
 
 #[test]
