@@ -6,7 +6,7 @@ use idem_model::{Law, Mutant, Plan};
 use stateright::HasDiscoveries;
 
 use crate::explore;
-use crate::real::{STEPS, copied, short_lived, taken_over};
+use crate::real::{RERUN_MARKS, STEPS, copied, doubted, short_lived, taken_over};
 
 /// One send of each operation, which may be copied.
 const fn of(attempts: usize, base: Plan) -> Plan {
@@ -70,7 +70,6 @@ falls! {
     a_fence_that_begins_again: FenceBeginsAgain breaks Six in of(2, Plan::HOLD);
     a_lease_that_duplicates_prolong: LeaseProlongedByDuplicates breaks Answered in of(1, Plan::HOLD);
     a_supersession_that_says_settled: SupersededIsSettled breaks Three in Plan { copies: false, ..of(2, Plan::RERUN) };
-    a_refusal_given_behind_a_doubt: RefusedBehindADoubt breaks Refusal in Plan { refusals: 1, own_checkpoint: true, copies: false, ..of(2, Plan::RERUN) };
     a_refusal_given_in_doubt: RefusedInDoubt breaks Refusal in Plan { refusals: 1, ..of(1, Plan::HOLD) };
     the_protocol_of_the_textbooks: Textbook breaks Five in Plan { horizon: 3, copies: false, ..of(2, Plan::HOLD) };
 }
@@ -85,5 +84,11 @@ fn what_is_broken_about_a_doubt_falls_within_the_bounds_of_an_ordinary_check() {
         Mutant::GiveUpDropsTheDoubt,
         Law::Five,
         taken_over(recover),
+    );
+    falls_within(
+        Some(STEPS - 3),
+        Mutant::RefusedBehindADoubt,
+        Law::Refusal,
+        doubted(RERUN_MARKS),
     );
 }

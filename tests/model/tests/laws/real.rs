@@ -15,7 +15,7 @@ const BASES: [(&str, Plan); 4] = [
     ("at rerun", Plan::RERUN),
 ];
 
-const RERUN_MARKS: Plan = Plan {
+pub(crate) const RERUN_MARKS: Plan = Plan {
     own_checkpoint: true,
     ..Plan::RERUN
 };
@@ -107,6 +107,27 @@ pub(crate) const fn taken_over(base: Plan) -> Plan {
         ],
         horizon: 6,
         ..three(base)
+    }
+}
+
+/// An attempt has passed its checkpoint and is silent, another one has taken over in doubt; what they
+/// and a refusal come to.
+pub(crate) const fn doubted(base: Plan) -> Plan {
+    Plan {
+        beginning: &[
+            Action::Begins(0),
+            Action::Arrives(0, 0, Heard::Now),
+            Action::Polls(0),
+            Action::Marks(0),
+            Action::Arrives(0, 1, Heard::Now),
+            Action::Tick,
+            Action::Tick,
+            Action::Tick,
+            Action::Begins(1),
+            Action::Arrives(1, 0, Heard::Now),
+        ],
+        horizon: 6,
+        ..refused(base)
     }
 }
 
@@ -221,7 +242,11 @@ fn with_an_operator_and_refusals_every_law_stands() {
     stands("at hold, an operator", longer(operated(base)));
     stands("at hold, a refusal", longer(refused(base)));
     stands("at rerun, a refusal", longer(refused(Plan::RERUN)));
-    stands("at rerun, bodies mark, a refusal", refused(RERUN_MARKS));
+    stands_for(
+        Some(STEPS - 3),
+        "at rerun, bodies mark, a refusal after a takeover",
+        doubted(RERUN_MARKS),
+    );
     let missing = SEEN.missing();
     for answer in [
         "Forgotten",
