@@ -16,7 +16,7 @@ use crate::process::{Process, daemon, tail, tied};
 use crate::program;
 use crate::wait::until;
 
-const START: Duration = Duration::from_mins(1);
+const START: Duration = Duration::from_mins(3);
 
 /// A broker on loopback with its files in a temporary folder; both go with the handle. The program
 /// is Debian's, unless the environment variable `RABBITMQ_SERVER` names another: the script that

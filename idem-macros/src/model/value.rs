@@ -173,8 +173,9 @@ pub(crate) fn placed(expr: &Expr, function: &Function) -> TokenStream {
 }
 
 fn rename_self(tokens: TokenStream, name: &Ident) -> TokenStream {
-    let rename = |token| match token {
-        TokenTree::Ident(ident) if ident == "self" => {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    let rename = |(at, token): (usize, &TokenTree)| match token {
+        TokenTree::Ident(ident) if ident == "self" && !opens_path(&tokens[at + 1..]) => {
             let mut renamed = name.clone();
             renamed.set_span(ident.span().resolved_at(name.span()));
             TokenTree::Ident(renamed)
@@ -184,9 +185,19 @@ fn rename_self(tokens: TokenStream, name: &Ident) -> TokenStream {
             renamed.set_span(group.span());
             TokenTree::Group(renamed)
         }
-        other => other,
+        other => other.clone(),
     };
-    tokens.into_iter().map(rename).collect()
+    tokens.iter().enumerate().map(rename).collect()
+}
+
+/// Whether what stands before these is the module or type of a path: `self` in `self::look_up`.
+fn opens_path(behind: &[TokenTree]) -> bool {
+    match behind {
+        [first, second, rest @ ..] if is_punct(first, ':') && is_punct(second, ':') => {
+            !rest.first().is_some_and(|token| is_punct(token, '<'))
+        }
+        _ => false,
+    }
 }
 
 /// Whether the expression itself, not a closure or block within, leaves by `?`.
@@ -208,7 +219,8 @@ fn tries(expr: &Expr) -> bool {
 }
 
 /// A key of literals and constants only is the same for every request. A small name that is not a
-/// member of something may be an argument or a function, or a wrong name, which rustc knows better.
+/// member of something, nor where it is to be found, may be an argument or a function, or a wrong name,
+/// which rustc knows better.
 pub(super) fn refuse_constant(given: &Given, message: &str, mistakes: &mut Mistakes) {
     if !varies(given.value.to_token_stream()) {
         mistakes.add(given.error(message));
@@ -216,14 +228,20 @@ pub(super) fn refuse_constant(given: &Given, message: &str, mistakes: &mut Mista
 }
 
 fn varies(tokens: TokenStream) -> bool {
+    let tokens: Vec<_> = tokens.into_iter().collect();
     let mut is_member = false;
     let mut is_constant_macro = false;
-    tokens.into_iter().any(|token| {
-        let member = std::mem::replace(&mut is_member, is_punct(&token, '.'));
+    tokens.iter().enumerate().any(|(at, token)| {
+        // The type of a cast is no value, either.
+        let is_next = is_punct(token, '.') || is_word(token, &["as"]);
+        let member = std::mem::replace(&mut is_member, is_next);
         match token {
             TokenTree::Ident(name) => {
-                is_constant_macro = CONSTANT_MACROS.iter().any(|constant| name == constant);
-                !member && !is_constant_macro && is_small(&name)
+                is_constant_macro = is_word(token, CONSTANT_MACROS);
+                let is_constant = is_constant_macro
+                    || is_word(token, &["as", "true", "false"])
+                    || opens_path(&tokens[at + 1..]);
+                !member && !is_constant && is_small(name)
             }
             TokenTree::Group(group) => {
                 !std::mem::take(&mut is_constant_macro) && varies(group.stream())
@@ -243,6 +261,10 @@ const CONSTANT_MACROS: &[&str] = &[
     "module_path",
     "include_str",
 ];
+
+fn is_word(token: &TokenTree, words: &[&str]) -> bool {
+    matches!(token, TokenTree::Ident(name) if words.iter().any(|word| name == word))
+}
 
 fn is_small(name: &Ident) -> bool {
     name.unraw().to_string().starts_with(char::is_lowercase)

@@ -19,6 +19,10 @@ trait Pays {
     }
 }
 
+fn same(amount: u32) -> u32 {
+    amount
+}
+
 struct Shop {
     tenant: String,
     engine: Idempotency,
@@ -42,7 +46,7 @@ impl Pays for Shop {
         Ok(wrapped)
     }
 
-    #[idempotent(prefix = "change", key = amount)]
+    #[idempotent(prefix = "change", key = self::same(amount))]
     async fn change(&mut self, mut amount: u32) -> Result<u32, Error> {
         self.tenant.push('x');
         amount += 1;
