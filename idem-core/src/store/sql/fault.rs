@@ -8,6 +8,10 @@ use crate::error::{StoreError, StoreErrorKind};
 
 /// What an error says of the call that met it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres")),
+    allow(dead_code, reason = "some errors only a server has")
+)]
 pub(super) enum Class {
     /// Two transactions were in each other's way and this one was rolled back: again at once.
     Conflict,
