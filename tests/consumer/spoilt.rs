@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use idem_core::consumer::{Consumer, Reason};
+use idem_core::consumer::{Consumer, MessageId, Reason};
 use idem_core::store::PostgresStore;
 use idem_core::{Idempotency, idempotent};
 use idem_tests::body::until;
@@ -17,28 +17,6 @@ use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
 async fn spoil(tx: &mut Transaction<'_, Postgres>, id: &str) -> Result<(), Failure> {
     let _ = sqlx::query("SELECT 1 / 0").execute(&mut **tx).await;
     Ok(())
-}
-
-async fn handle(pool: &PgPool, id: &str) -> Result<(), Failure> {
-    let mut tx = pool.begin().await.map_err(|_| Failure::Passing)?;
-    spoil(&mut tx, id).await?;
-    tx.commit().await.map_err(|_| Failure::Passing)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_spoils_its_own_transaction_is_dead_after_some_retries() {
-    let server = PostgresServer::start().unwrap();
-    let pool = PgPool::connect(&server.url()).await.unwrap();
-    let store = PostgresStore::new(pool.clone());
-    store.migrate().await.unwrap();
-    let idem = Idempotency::builder(store).build().unwrap();
-    let consumer = Consumer::new(meaning).rules(RULES.retries(2));
-    let deliver = async |retries| {
-        let call =
-            async |id: idem_core::consumer::MessageId| idem.scope(handle(&pool, id.as_str())).await;
-        consumer.handle(Some("m-1"), retries, call).await
-    };
-    is_retried_and_dead(2, Reason::Store, deliver).await;
 }
 
 /// Is idle until the server has ended its session.
@@ -59,28 +37,46 @@ async fn idle(tx: &mut Transaction<'_, Postgres>, id: &str, aside: &PgPool) -> R
     Ok(())
 }
 
+/// A message is retried and at last dead, whose handler does this in a transaction of its own.
+async fn is_dead_of(
+    server: &PostgresServer,
+    options: &[(&str, &str)],
+    handle: impl AsyncFn(&mut Transaction<'_, Postgres>, &str) -> Result<(), Failure>,
+) {
+    let url = PgConnectOptions::from_str(&server.url()).unwrap();
+    let pool = PgPool::connect_with(url.options(options.iter().copied()));
+    let pool = pool.await.unwrap();
+    let store = PostgresStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let idem = Idempotency::builder(store).build().unwrap();
+    let consumer = Consumer::new(meaning).rules(RULES.retries(2));
+    let deliver = async |retries| {
+        let call = async |id: MessageId| {
+            let handled = async {
+                let mut tx = pool.begin().await.map_err(|_| Failure::Passing)?;
+                handle(&mut tx, id.as_str()).await?;
+                tx.commit().await.map_err(|_| Failure::Passing)
+            };
+            idem.scope(handled).await
+        };
+        consumer.handle(Some("m-1"), retries, call).await
+    };
+    is_retried_and_dead(2, Reason::Store, deliver).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_spoils_its_own_transaction_is_dead_after_some_retries() {
+    let server = PostgresServer::start().unwrap();
+    let handle = async |tx: &mut Transaction<'_, Postgres>, id: &str| spoil(tx, id).await;
+    is_dead_of(&server, &[], handle).await;
+}
+
 /// A database that is there for all others holds back nobody.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_whose_transaction_is_idle_for_too_long_is_dead_after_some_retries() {
     let server = PostgresServer::start().unwrap();
     let aside = PgPool::connect(&server.url()).await.unwrap();
-    let store = PostgresStore::new(aside.clone());
-    store.migrate().await.unwrap();
-    let idem = Idempotency::builder(store).build().unwrap();
-    let options = PgConnectOptions::from_str(&server.url()).unwrap();
-    let options = options.options([("idle_in_transaction_session_timeout", "100ms")]);
-    let pool = PgPool::connect_with(options).await.unwrap();
-    let consumer = Consumer::new(meaning).rules(RULES.retries(2));
-    let deliver = async |retries| {
-        let call = async |id: idem_core::consumer::MessageId| {
-            let handle = async {
-                let mut tx = pool.begin().await.map_err(|_| Failure::Passing)?;
-                idle(&mut tx, id.as_str(), &aside).await?;
-                tx.commit().await.map_err(|_| Failure::Passing)
-            };
-            idem.scope(handle).await
-        };
-        consumer.handle(Some("m-1"), retries, call).await
-    };
-    is_retried_and_dead(2, Reason::Store, deliver).await;
+    let options = [("idle_in_transaction_session_timeout", "100ms")];
+    let handle = async |tx: &mut Transaction<'_, Postgres>, id: &str| idle(tx, id, &aside).await;
+    is_dead_of(&server, &options, handle).await;
 }

@@ -2,14 +2,17 @@
 
 mod purge;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
-use idem_core::store::PostgresStore;
-use idem_tests::attempt::codes;
+use idem_core::record::{Issue, Subject};
+use idem_core::store::{PostgresStore, Store};
+use idem_tests::attempt::{TERMS, claim, codes, key};
 use idem_tests::database::{Aside, Database, OnPostgres, locked, rows, scenes};
 use idem_tests::long::operations;
 use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
 
 use crate::history;
 use crate::stands::stands;
@@ -69,6 +72,49 @@ async fn a_locked_row_is_no_leave_to_run_for_a_session_in_a_hurry() {
     let hurried = database.options().options([("statement_timeout", "200ms")]);
     let store = PostgresStore::new(PgPool::connect_with(hurried).await.unwrap());
     locked::is_no_leave_to_run(&database, store).await;
+}
+
+/// The look at a token and the lock of its row have one wait: an engine gives up after half of the limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_with_a_token_waits_no_longer_than_one_without() {
+    const LIMIT: Duration = Duration::from_secs(4);
+    let database = OnPostgres::empty().await;
+    database.fresh_store().await;
+    let pool = PgPoolOptions::new().max_connections(1);
+    let pool = pool.connect_with(database.options()).await.unwrap();
+    let store = PostgresStore::new(pool.clone()).limit(LIMIT);
+    let (key, subject) = (key("token", "busy"), Subject::of("alice"));
+    let now = store.now().await.unwrap();
+    let issue = Issue {
+        subject,
+        ttl: TERMS.expire,
+        not_after: now.after(LIMIT * 4),
+    };
+    store.issue(&key, &issue).await.unwrap();
+    let mut claim = claim(1, now, TERMS);
+    claim.token = Some(subject);
+
+    // Two others have the only connection in turn: before the look, and between it and the lock.
+    let first = pool.acquire().await.unwrap();
+    let begin = Instant::now();
+    let others = async {
+        tokio::time::sleep(LIMIT / 20).await;
+        let second = async {
+            let second = pool.acquire().await.unwrap();
+            tokio::time::sleep(LIMIT * 3 / 10).await;
+            drop(second);
+        };
+        let first = async {
+            tokio::time::sleep(LIMIT / 4).await;
+            drop(first);
+        };
+        tokio::join!(second, first)
+    };
+    let asks = async { (store.claim(&key, &claim).await, begin.elapsed()) };
+    let ((told, waited), _) = tokio::join!(asks, others);
+    let told = told.unwrap_err();
+    assert_eq!(told.kind(), StoreErrorKind::Conflict, "{told}");
+    assert!(told.is_before_sending() && waited < LIMIT / 2, "{waited:?}");
 }
 
 #[tokio::test]

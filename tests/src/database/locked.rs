@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_core::record::{ClaimReply, Terms};
-use idem_core::store::Store;
+use idem_core::record::{Claim, ClaimReply, Terms};
+use idem_core::store::{Store, StoreKey};
 use idem_core::{
     Error, Fingerprint, Idempotency, Key, Outcome as Observed, Policy, StoreError, StoreErrorKind,
     observe,
@@ -78,20 +78,8 @@ fn is_in_somebodys_way(error: &StoreError) {
 
 /// Also one that is there only for whoever has just written it.
 pub async fn a_lock_that_hides_a_free_key_is_somebodys_attempt<D: Database>(database: &D) {
-    let store = database.fresh_store().await;
-    let store = D::limited(&store, Duration::from_secs(3));
-    let key = key("locked", "held");
-    let lapses = Terms {
-        lease: Duration::from_millis(1),
-        ..TERMS
-    };
-    let now = store.now().await.unwrap();
-    let mut first = claim(1, now, lapses);
-    first.checkpoint = false;
-    grant(store.claim(&key, &first).await.unwrap().reply);
-    passed(&store, now.as_micros() + 20_000).await;
+    let (store, key, second) = abandoned(database, false).await;
     let mut other = hold(database, "locked").await;
-    let second = claim(2, now, TERMS);
     is_somebodys(store.claim(&key, &second).await.unwrap().reply);
     other.run("ROLLBACK").await;
     other
@@ -107,8 +95,18 @@ pub async fn a_lock_that_hides_a_free_key_is_somebodys_attempt<D: Database>(data
     grant(store.claim(&key, &second).await.unwrap().reply);
 }
 
-/// One that is abandoned, too: whoever has its row may be about to end it.
+/// One whose outcome is unknown, too: whoever has its row may be about to end it.
 pub async fn an_abandoned_attempt_whose_row_is_locked_is_somebodys<D: Database>(database: &D) {
+    let (store, key, second) = abandoned(database, true).await;
+    let mut other = hold(database, "locked").await;
+    is_somebodys(store.claim(&key, &second).await.unwrap().reply);
+    other.run("ROLLBACK").await;
+    let told = store.claim(&key, &second).await.unwrap().reply;
+    assert_eq!(told, ClaimReply::OutcomeUnknown);
+}
+
+/// An attempt whose lease is over, past its checkpoint or not, and a claim of somebody else.
+async fn abandoned<D: Database>(database: &D, checkpoint: bool) -> (D::Store, StoreKey, Claim) {
     let store = database.fresh_store().await;
     let store = D::limited(&store, Duration::from_secs(3));
     let key = key("locked", "held");
@@ -117,20 +115,11 @@ pub async fn an_abandoned_attempt_whose_row_is_locked_is_somebodys<D: Database>(
         ..TERMS
     };
     let now = store.now().await.unwrap();
-    grant(
-        store
-            .claim(&key, &claim(1, now, lapses))
-            .await
-            .unwrap()
-            .reply,
-    );
+    let mut first = claim(1, now, lapses);
+    first.checkpoint = checkpoint;
+    grant(store.claim(&key, &first).await.unwrap().reply);
     passed(&store, now.as_micros() + 20_000).await;
-    let second = claim(2, now, TERMS);
-    let mut other = hold(database, "locked").await;
-    is_somebodys(store.claim(&key, &second).await.unwrap().reply);
-    other.run("ROLLBACK").await;
-    let told = store.claim(&key, &second).await.unwrap().reply;
-    assert_eq!(told, ClaimReply::OutcomeUnknown);
+    (store, key, claim(2, now, TERMS))
 }
 
 fn is_somebodys(told: ClaimReply) {

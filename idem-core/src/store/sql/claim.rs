@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::held::Held;
 use super::records::Records;
 use super::row::{Address, Found};
+use crate::driver::moment_in;
 use crate::record::{self, Claim, ClaimReply, Slot};
 use crate::store::{Answer, Answered, StoreKey};
 
@@ -19,7 +20,7 @@ impl<D: Dialect> Records<D> {
         let at = Arc::new(Address::of(key));
         let claim = |slot, now| record::claim(slot, op, now);
         self.within_limit(|| async {
-            let until = self.waits_until();
+            let until = moment_in(self.wait());
             // Boxed, like what is rare: a claim's future is large enough.
             if op.token.is_some()
                 && let Some(rejected) = Box::pin(self.rejected(&at, op, until)).await?

@@ -71,7 +71,7 @@ impl<D: Dialect> Records<D> {
         verb: impl Fn(Slot, StoreTime) -> (Slot, R) + Sync,
     ) -> Answered<R> {
         let at = Arc::new(Address::of(key));
-        self.within_limit(|| self.write_once(&at, self.waits_until(), &verb))
+        self.within_limit(|| self.write_once(&at, moment_in(self.wait()), &verb))
             .await
     }
 
@@ -118,10 +118,6 @@ impl<D: Dialect> Records<D> {
     /// given up; and who finds the key locked hears so, which is another answer than none.
     pub(super) fn wait(&self) -> Duration {
         self.limit / 5 * 2
-    }
-
-    pub(super) fn waits_until(&self) -> Instant {
-        moment_in(self.wait())
     }
 
     async fn lock(&self, at: &Arc<Address>, until: Instant) -> Result<Locked<D>, Fault> {
