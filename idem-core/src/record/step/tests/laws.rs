@@ -267,7 +267,7 @@ fn expires_at(slot: &Slot) -> Option<StoreTime> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 400 }, ..ProptestConfig::default() })]
 
     /// Law 2: a success goes only with its time, or by an explicit forget.
     #[test]
