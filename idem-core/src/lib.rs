@@ -34,8 +34,8 @@
 //! - [`record`] is the specification: one pure function that every store keeps.
 //!
 //! # Features
-//! `redis` (default), `tls` for `rediss://`, `postgres`, `mysql` and `sqlite` for records in a
-//! database, `uuid` for a `Uuid` in a key, and `conformance` for the laws that every store keeps.
+//! `redis` and `uuid` (both by default; a `Uuid` in a key), `tls` for `rediss://`, `postgres`, `mysql` and
+//! `sqlite` for records in a database, and `conformance` for the laws that every store keeps.
 
 pub mod attempt;
 pub mod codec;

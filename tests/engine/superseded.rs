@@ -99,12 +99,9 @@ async fn a_live_attempt_that_an_operator_forgot_is_told() {
 async fn an_operators_result_wins_over_the_bodys_own() {
     let (rig, held) = (Rig::new(), Held::new());
     let first = rig.hold(Policy::new(), &held).await;
-    let op = Resolve {
-        fence: rig.record().await.unwrap().fence,
-        verdict: Verdict::Done(Some("7".into())),
-        force: true,
-    };
-    rig.store.inner().resolve(&store_key(), &op).await.unwrap();
+    let done = || rig.idem.resolve(&key(), Done(&7));
+    assert_eq!(done().await.unwrap(), Changes::Changed);
+    assert_eq!(done().force().await.unwrap(), Changes::Done);
     held.release();
     assert_eq!(first.await.unwrap().unwrap(), 7);
 }

@@ -7,7 +7,7 @@ use idem_core::conformance::{self, Course, Harness};
 use idem_core::record::{ClaimReply, Fence, Grant, Outcome, RenewReply, Slot, StoreTime};
 use idem_core::store::redis::RedisBuilder;
 use idem_core::store::{RedisStore, Scan, Store, StoreKey};
-use idem_core::{StoreError, StoreErrorKind};
+use idem_core::{Error, Idempotency, Key, Policy, StoreError, StoreErrorKind};
 use idem_tests::cluster::Cluster;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use idem_tests::sentinel::{MASTER, Sentinels};
@@ -270,6 +270,32 @@ async fn a_given_node_that_does_not_answer_keeps_nobody_from_being_woken() {
     let urls = [frozen.url(), CLUSTER.urls()[4].clone()];
     let store = RedisBuilder::cluster(urls).connect().await.unwrap();
     store.watch(&order(600_100)).await.unwrap();
+}
+
+/// A call on each of some keys, which a cluster keeps on all its masters.
+async fn is_used_by_its_url(url: &str) {
+    let idem = Idempotency::redis(url).await.unwrap();
+    for number in 0..20_u32 {
+        let key = Key::new("order:url", number).unwrap();
+        let ran: Result<u32, Error> = idem.run(key, Policy::new(), async || Ok(number)).await;
+        assert_eq!(ran.unwrap(), number);
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_urls_is_a_cluster() {
+    is_used_by_its_url(&CLUSTER.urls()[..2].join(",")).await;
+}
+
+#[tokio::test]
+async fn a_url_of_sentinels_leads_to_their_master() {
+    let group = Sentinels::start(&RedisOptions::new()).unwrap();
+    let urls = group.urls();
+    let hosts: Vec<_> = urls
+        .iter()
+        .map(|url| url.trim_start_matches("redis://").trim_end_matches('/'))
+        .collect();
+    is_used_by_its_url(&format!("redis+sentinel://{}/{MASTER}", hosts.join(","))).await;
 }
 
 #[tokio::test]

@@ -111,9 +111,10 @@ impl Idempotency {
         Builder::new(MemoryStore::new()).finish()
     }
 
-    /// An engine over records in Redis or Valkey: `redis://`, or `rediss://` with the feature
-    /// `tls`. For Cluster, Sentinel and options build a [`RedisStore`](crate::store::RedisStore)
-    /// and hand it to [`builder`](Self::builder).
+    /// An engine over records in Redis or Valkey: `redis://host` for a server, several such URLs
+    /// parted by commas for a cluster, `redis+sentinel://host,host/group` for what Sentinels watch;
+    /// `rediss` in place of `redis` with the feature `tls`. For options build a
+    /// [`RedisStore`](crate::store::RedisStore) and hand it to [`builder`](Self::builder).
     ///
     /// # Errors
     /// [`Error::Store`] if the server can not be reached, refuses the user, or is too old.

@@ -129,7 +129,8 @@ impl Idempotency {
         }
     }
 
-    /// Says what the abandoned attempt on `key` has done: [`NotDone`], or [`Done`] with its result.
+    /// Says what the abandoned attempt on `key` has done: [`NotDone`], or [`Done`] with its result. A
+    /// live attempt is left alone unless [forced](Resolve::force).
     ///
     /// Await the value to do it; [as it was read](Resolve::as_read), so that what you found out about
     /// one attempt is not said of a later one.
@@ -152,6 +153,7 @@ impl Idempotency {
             key: key.clone(),
             verdict: verdict.and_then(|verdict| self.storable(key, verdict)),
             as_read: None,
+            force: false,
         }
     }
 
@@ -266,7 +268,7 @@ impl Forget {
     }
 }
 
-/// A word about an abandoned attempt: await it. Made by [`Idempotency::resolve`].
+/// A word about an attempt that nobody hears of any more: await it. Made by [`Idempotency::resolve`].
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens until this is awaited"]
 pub struct Resolve {
@@ -274,9 +276,17 @@ pub struct Resolve {
     key: Key,
     verdict: Result<record::Verdict, Error>,
     as_read: Option<Fence>,
+    force: bool,
 }
 
 impl Resolve {
+    /// Also of a live attempt, which will be told that it was superseded. Its body may still be
+    /// running: know that it does nothing any more.
+    pub fn force(mut self) -> Self {
+        self.force = true;
+        self
+    }
+
     /// Only of the attempt in `view`: [`Changes::Changed`] if another one has the record by now.
     pub fn as_read(mut self, view: &RecordView) -> Self {
         self.as_read = Some(view.fence);
@@ -284,7 +294,9 @@ impl Resolve {
     }
 
     async fn send(self) -> Result<Changes, Error> {
-        let Self { idem, key, .. } = self;
+        let Self {
+            idem, key, force, ..
+        } = self;
         let verdict = self.verdict?;
         let fence = match self.as_read {
             Some(fence) => fence,
@@ -296,7 +308,7 @@ impl Resolve {
         let op = record::Resolve {
             fence,
             verdict,
-            force: false,
+            force,
         };
         let store_key = idem.store_key(&key);
         let answer = idem

@@ -166,6 +166,12 @@ impl Fence {
     }
 }
 
+impl From<Fence> for u64 {
+    fn from(fence: Fence) -> Self {
+        fence.as_u64()
+    }
+}
+
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

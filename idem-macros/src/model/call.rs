@@ -79,7 +79,7 @@ fn replay_errors(args: &Args, on_error: &OnError, mistakes: &mut Mistakes) -> bo
         return always;
     };
     let wanted = mistakes.keep(given.flag()) == Some(true);
-    if wanted && matches!(on_error, OnError::Always(_)) {
+    if wanted && !always && matches!(on_error, OnError::Always(_)) {
         mistakes.at(
             given.name.span(),
             "`replay_errors` belongs to an `on_error` function that answers `Replay`; for every error write on_error = \"replay\"",

@@ -70,7 +70,7 @@ async fn forgets(order_no: String, _permit: Gateway) -> Result<NotStored, Failed
     Ok(NotStored)
 }
 
-#[idempotent(prefix = "sticky", key = order_no, on_error = "replay", expire = 86400, lease = 1, wait = "500ms")]
+#[idempotent(prefix = "sticky", key = order_no, on_error = "replay", replay_errors = true, expire = 86400, lease = 1, wait = "500ms")]
 async fn sticky(order_no: String) -> Result<(), Failed> {
     Err(Failed(order_no))
 }

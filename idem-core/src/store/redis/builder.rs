@@ -57,6 +57,45 @@ enum Place {
 }
 
 impl RedisBuilder {
+    /// What `url` names, as [`Idempotency::redis`](crate::Idempotency::redis) takes it:
+    ///
+    /// | URL | |
+    /// |---|---|
+    /// | `redis://[user:password@]host[:port][/database]` | one server |
+    /// | `redis://host:port,redis://host:port` | a cluster, by some of its nodes, each a whole URL |
+    /// | `redis+sentinel://[user:password@]host[:port][,host[:port]…]/group[/database]` | the master of a group that these Sentinels watch; user, password and database are the master's, and a port is 26379 where none is said |
+    ///
+    /// With `rediss` in place of `redis` all connections are encrypted. A cluster of which one node
+    /// is known, and Sentinels that ask for a password, have functions of their own below.
+    #[must_use]
+    pub fn url(url: &str) -> Self {
+        for scheme in ["redis", "rediss"] {
+            let rest = url.strip_prefix(scheme);
+            if let Some(rest) = rest.and_then(|rest| rest.strip_prefix("+sentinel://")) {
+                return Self::watched(scheme, rest);
+            }
+        }
+        let mut urls = listed(url);
+        match urls.pop() {
+            Some(url) if urls.is_empty() => Self::server(url),
+            last => Self::cluster(urls.into_iter().chain(last)),
+        }
+    }
+
+    fn watched(scheme: &str, rest: &str) -> Self {
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (account, hosts) = match hosts.rsplit_once('@') {
+            Some((account, hosts)) => (format!("{account}@"), hosts),
+            None => (String::new(), hosts),
+        };
+        let (service, database) = path.split_once('/').unwrap_or((path, ""));
+        let sentinels = hosts.split(',').map(|host| {
+            let port = if has_port(host) { "" } else { ":26379" };
+            format!("{scheme}://{host}{port}/")
+        });
+        Self::sentinel(service, sentinels).master(format!("{scheme}://{account}master/{database}"))
+    }
+
     /// One server.
     #[must_use]
     pub fn server(url: impl Into<String>) -> Self {
@@ -152,6 +191,12 @@ impl RedisBuilder {
             urls.iter().map(endpoint).collect()
         };
         Ok(match &self.place {
+            Place::Sentinel { service, .. } if service.is_empty() => {
+                return Err(misconfigured(
+                    "redis: the Sentinels are not told which group is meant; \
+                     its name ends their URL, as in redis+sentinel://host:26379/main",
+                ));
+            }
             Place::Server(url) => Target::Node(endpoint(url)?),
             Place::Cluster(urls) => Target::Cluster(Cluster {
                 endpoints: all(urls)?,
@@ -169,6 +214,27 @@ impl RedisBuilder {
             }),
         })
     }
+}
+
+/// The URLs of a list. A comma in a password has no URL behind it.
+fn listed(urls: &str) -> Vec<String> {
+    let mut listed: Vec<String> = Vec::new();
+    for piece in urls.split(',') {
+        match listed.last_mut() {
+            Some(last) if !piece.contains("://") => {
+                last.push(',');
+                last.push_str(piece);
+            }
+            _ => listed.push(piece.trim().to_owned()),
+        }
+    }
+    listed
+}
+
+/// Whether a host, which may be an IPv6 address in brackets, has its port behind it.
+fn has_port(host: &str) -> bool {
+    let port = host.rsplit_once(':').map(|(_, port)| port);
+    port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 impl fmt::Debug for RedisBuilder {
@@ -201,12 +267,72 @@ mod tests {
         }
     }
 
+    /// The server, the nodes of a cluster, or group, Sentinels and master.
+    fn named(url: &str) -> Vec<String> {
+        match RedisBuilder::url(url).place {
+            Place::Server(url) => vec![url],
+            Place::Cluster(urls) => [vec!["cluster".to_owned()], urls].concat(),
+            Place::Sentinel {
+                service,
+                sentinels,
+                master,
+            } => [vec![service], sentinels, vec![master]].concat(),
+        }
+    }
+
+    #[test]
+    fn a_url_names_a_server_a_cluster_or_what_sentinels_watch() {
+        let servers = [
+            "redis://127.0.0.1/",
+            "rediss://:a,b@host:7000/1",
+            "unix:/tmp/a,b",
+            "",
+        ];
+        for url in servers {
+            assert_eq!(named(url), [url]);
+        }
+        assert_eq!(
+            named("redis://:a,b@one:7000/, rediss://two/,redis://[::1]"),
+            [
+                "cluster",
+                "redis://:a,b@one:7000/",
+                "rediss://two/",
+                "redis://[::1]"
+            ]
+        );
+        assert_eq!(
+            named("redis+sentinel://shop:a%40b@one:7000,[::1],two/main/3"),
+            [
+                "main",
+                "redis://one:7000/",
+                "redis://[::1]:26379/",
+                "redis://two:26379/",
+                "redis://shop:a%40b@master/3",
+            ]
+        );
+        assert_eq!(
+            named("rediss+sentinel://one/main"),
+            ["main", "rediss://one:26379/", "rediss://master/"]
+        );
+    }
+
+    #[test]
+    fn sentinels_without_a_group_say_where_its_name_goes() {
+        for url in ["redis+sentinel://one", "redis+sentinel://one:26379//2"] {
+            let error = RedisBuilder::url(url).build().unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
+            assert!(error.to_string().contains("redis+sentinel://"), "{error}");
+        }
+    }
+
     #[test]
     fn no_text_of_a_builder_or_its_errors_tells_a_password() {
         let builders = [
             RedisBuilder::server("redis://:s3cret@host:port/"),
             RedisBuilder::cluster(["redis://:s3cret@a/", "unix:s3cret"]),
             RedisBuilder::sentinel("s", ["redis://a/"]).master("http://:s3cret@a/"),
+            RedisBuilder::url("redis+sentinel://:s3cret@a:port,b/main"),
+            RedisBuilder::url("redis://:s3cret@a:1,b:2"),
         ];
         for builder in builders {
             let told = format!("{builder:?} {:?}", builder.clone().build());

@@ -80,13 +80,13 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to one server, as `redis://[user:password@]host[:port][/database]`; for anything
-    /// else there is [`RedisBuilder`].
+    /// Connects to what `url` names, as [`RedisBuilder::url`] reads it: a server, the nodes of a
+    /// cluster parted by commas, or Sentinels. For anything else there is [`RedisBuilder`].
     ///
     /// # Errors
     /// Those of [`RedisBuilder::connect`].
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        RedisBuilder::server(url).connect().await
+        RedisBuilder::url(url).connect().await
     }
 
     fn new(target: Target, limit: Duration) -> Self {
