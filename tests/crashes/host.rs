@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use idem_core::RedisStore;
-use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Base;
-use idem_tests::mortal::lease::{Body, Call, Engine, Mode, effects};
+use idem_tests::mortal::lease::{Call, Engine, effects};
 use idem_tests::mortal::places::{Journal, Place, Placed, sqlite_with};
+use idem_tests::mortal::{Body, Mode, Point, forms};
 use idem_tests::redis::{RedisOptions, RedisServer};
 use sqlx::Sqlite;
 use tempfile::TempDir;
@@ -185,6 +185,10 @@ pub(crate) async fn kill_at(
     let order = (point, Some(mode));
     loop {
         let number = fresh_number();
+        if mode.body.takes_a_token() {
+            let issued = forms::issue(host.engine(), host.ledger(), number).await;
+            issued.unwrap();
+        }
         let nth = sends.borrow().nth(order, kill, kills);
         let mortal = Mortal::start(Order {
             mode: Some(mode),

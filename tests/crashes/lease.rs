@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use idem_core::{Error, Outcome, observe};
 use idem_tests::long::report;
-use idem_tests::mortal::Point;
-use idem_tests::mortal::lease::{Body, Call, LEASE, Mode};
+use idem_tests::mortal::lease::{Call, LEASE};
+use idem_tests::mortal::{Body, Failed, Mode, Point, forms};
 use sqlx::{MySql, Postgres};
 
 use crate::host::{Host, InTable, OnRedis, kill_at};
 use crate::kills;
 use crate::mortal::{SOON, Sends};
-use crate::table::{Seen, Verdict, cells};
+use crate::table::{FAILING, SUCCEEDING, Seen, TOKENS, Table, Verdict};
 
 /// A key whose owner has died.
 struct Death {
@@ -28,11 +28,15 @@ struct Death {
 
 /// Every second kill is in the second of `hosts`.
 // E09
-async fn what_becomes_of_a_key_is_as_the_table_says<H: Host>(store: &str, hosts: [&H; 2]) {
+async fn what_becomes_of_a_key_is_as_the_table_says<H: Host, const N: usize>(
+    store: &str,
+    hosts: [&H; 2],
+    table: &Table<N>,
+) {
     let half = async |index: usize| {
         let (host, sends) = (hosts[index], RefCell::default());
         let mut deaths = Vec::new();
-        for (point, mode, _) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
+        for (point, mode, _) in table.cells(|mode| is_for(host, mode)) {
             for kill in (index..kills_in(mode)).step_by(2) {
                 let death = Box::pin(kill_one(host, point, mode, kill, &sends)).await;
                 deaths.push(death);
@@ -48,9 +52,9 @@ async fn what_becomes_of_a_key_is_as_the_table_says<H: Host>(store: &str, hosts:
         }
     }
     let host = hosts[0];
-    report("crashes", seen.show(store));
+    report("crashes", seen.show(store, table));
     report("crashes", sends.and(more_sends).show(store, host.unit()));
-    for (point, mode, cell) in cells().filter(|(_, mode, _)| is_for(host, *mode)) {
+    for (point, mode, cell) in table.cells(|mode| is_for(host, mode)) {
         let others = seen.others(point, mode, cell);
         assert!(
             others.is_empty(),
@@ -60,10 +64,12 @@ async fn what_becomes_of_a_key_is_as_the_table_says<H: Host>(store: &str, hosts:
     }
 }
 
-/// Of each point. Transactions, which are committed or not, die more often.
+/// Of each point. Transactions, which are committed or not, die more often; failures and tokens less
+/// often, which are what others are until they are settled.
 fn kills_in(mode: Mode) -> usize {
     match mode.body {
         Body::SettlesIn => kills(25, 100),
+        body if body.fails() || body.takes_a_token() => kills(3, 50),
         _ => kills(5, 50),
     }
 }
@@ -106,9 +112,11 @@ async fn ask(host: &impl Host, death: &Death) -> Option<Verdict> {
         (Ok(_), Outcome::Executed) => Some(Verdict::Free),
         (Ok(_), Outcome::Replayed) => Some(Verdict::Replay),
         (Ok(_), Outcome::Recovered) => Some(Verdict::Recovered),
-        (Err(error), _) => match error.downcast_ref() {
+        (Err(error), outcome) => match error.downcast_ref::<Error>() {
             Some(Error::InProgress { .. }) => None,
             Some(Error::OutcomeUnknown { .. }) => Some(Verdict::Unknown),
+            Some(Error::TokenRejected { .. }) => Some(Verdict::Rejected),
+            None if outcome == Outcome::Replayed && error.is::<Failed>() => Some(Verdict::Failed),
             _ => panic!("{}, {}: {error:?}", death.point, death.mode.name()),
         },
         (result, outcome) => panic!("{}: {result:?}, {outcome:?}", death.point),
@@ -117,30 +125,67 @@ async fn ask(host: &impl Host, death: &Death) -> Option<Verdict> {
 
 /// What becomes of the key in the end, which is long before the record expires.
 async fn judge(host: &impl Host, death: &Death) -> Verdict {
-    let verdict = match death.answer {
-        Some(verdict) => verdict,
-        None => insist(host, death).await,
+    let (point, mode) = (death.point, death.mode);
+    is_nobody_elses(host, death).await;
+    let verdict = if let Some(verdict) = death.answer {
+        verdict
+    } else {
+        // What the store knows to have ended keeps nobody waiting.
+        assert!(!mode.body.fails() || point < Point::SettleDone, "{point}");
+        insist(host, death).await
     };
-    let effects = host.effects(death.mode, death.number).await;
+    let effects = host.effects(mode, death.number).await;
     let had = death.effects;
-    let context = format!("{}, {}, {verdict}", death.point, death.mode.name());
-    match verdict {
-        Verdict::Replay => assert_eq!(effects, 1, "{context}"),
+    let context = format!("{point}, {}, {verdict}", mode.name());
+    if mode.body != Body::SettlesIn {
+        let is_done = point >= Point::Effect && !mode.body.fails_undone();
+        assert_eq!(had, usize::from(is_done), "{context}");
+    }
+    let again = match verdict {
+        Verdict::Replay => {
+            assert_eq!(effects, 1, "{context}");
+            verdict
+        }
         Verdict::Unknown => {
             assert_eq!(effects, had, "{context}");
-            assert_eq!(ask(host, death).await, Some(Verdict::Unknown), "{context}");
+            verdict
+        }
+        Verdict::Failed | Verdict::Rejected => {
+            assert_eq!((had, effects), (1, 1), "{context}");
+            verdict
         }
         Verdict::Recovered => {
             assert_eq!((had, effects), (1, 1), "{context}");
-            assert_eq!(ask(host, death).await, Some(Verdict::Replay), "{context}");
+            Verdict::Replay
         }
         Verdict::Free | Verdict::AfterLease => {
             assert_eq!(effects, had + 1, "{context}");
-            assert!(had == 0 || death.mode.rerun, "{context}");
-            assert_eq!(ask(host, death).await, Some(Verdict::Replay), "{context}");
+            assert!(had == 0 || mode.rerun, "{context}");
+            match mode.body {
+                Body::ForgetsToken => Verdict::Rejected,
+                _ => Verdict::Replay,
+            }
         }
-    }
+    };
+    assert_eq!(ask(host, death).await, Some(again), "{context}");
+    is_nobody_elses(host, death).await;
+    let in_the_end = host.effects(mode, death.number).await;
+    assert_eq!(in_the_end, effects, "{context}");
     verdict
+}
+
+/// Whatever has become of a token, others have no use of it, and learn nothing.
+// T07
+async fn is_nobody_elses(host: &impl Host, death: &Death) {
+    if death.mode.body.takes_a_token() {
+        let stolen = forms::steal(host.engine(), host.ledger(), death.number).await;
+        let told = stolen.unwrap_err();
+        let is_rejected = matches!(
+            told.downcast_ref::<Error>(),
+            Some(Error::TokenRejected { .. })
+        );
+        assert!(is_rejected, "{}: {told:?}", death.point);
+    }
 }
 
 async fn insist(host: &impl Host, death: &Death) -> Verdict {
@@ -150,7 +195,10 @@ async fn insist(host: &impl Host, death: &Death) -> Verdict {
             let waited = death.began.elapsed();
             return match verdict {
                 Verdict::Unknown | Verdict::Recovered => {
-                    assert!(waited >= LEASE, "{}: {waited:?}", death.point);
+                    // Its own word that nobody knows may have come behind the first look.
+                    let may_say_so =
+                        death.mode.body == Body::FailsInDoubt && death.point == Point::SettleSent;
+                    assert!(may_say_so || waited >= LEASE, "{}: {waited:?}", death.point);
                     verdict
                 }
                 // Before that, only the lock of a transaction that died was in the way.
@@ -166,28 +214,84 @@ async fn insist(host: &impl Host, death: &Death) -> Verdict {
 mod on {
     use super::*;
 
+    async fn redis<const N: usize>(table: &Table<N>) {
+        let host = OnRedis::new().await;
+        what_becomes_of_a_key_is_as_the_table_says("Redis", [&host; 2], table).await;
+    }
+
+    async fn postgres<const N: usize>(table: &Table<N>) {
+        let host = InTable::<Postgres>::new().await;
+        what_becomes_of_a_key_is_as_the_table_says("PostgreSQL", [&host; 2], table).await;
+    }
+
+    async fn mariadb<const N: usize>(table: &Table<N>) {
+        let host = InTable::<MySql>::new().await;
+        what_becomes_of_a_key_is_as_the_table_says("MariaDB", [&host; 2], table).await;
+    }
+
+    async fn sqlite<const N: usize>(table: &Table<N>) {
+        let [one, other] = InTable::one_with_each_journal().await;
+        let store = "SQLite, each journal for half of them";
+        what_becomes_of_a_key_is_as_the_table_says(store, [&one, &other], table).await;
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn redis_what_becomes_of_a_key_is_as_the_table_says() {
-        let host = OnRedis::new().await;
-        what_becomes_of_a_key_is_as_the_table_says("Redis", [&host; 2]).await;
+        redis(&SUCCEEDING).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn postgres_what_becomes_of_a_key_is_as_the_table_says() {
-        let host = InTable::<Postgres>::new().await;
-        what_becomes_of_a_key_is_as_the_table_says("PostgreSQL", [&host; 2]).await;
+        postgres(&SUCCEEDING).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn mariadb_what_becomes_of_a_key_is_as_the_table_says() {
-        let host = InTable::<MySql>::new().await;
-        what_becomes_of_a_key_is_as_the_table_says("MariaDB", [&host; 2]).await;
+        mariadb(&SUCCEEDING).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn sqlite_what_becomes_of_a_key_is_as_the_table_says() {
-        let [one, other] = InTable::one_with_each_journal().await;
-        let store = "SQLite, each journal for half of them";
-        what_becomes_of_a_key_is_as_the_table_says(store, [&one, &other]).await;
+        sqlite(&SUCCEEDING).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_what_becomes_of_a_key_whose_body_failed_is_as_the_table_says() {
+        redis(&FAILING).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_what_becomes_of_a_key_whose_body_failed_is_as_the_table_says() {
+        postgres(&FAILING).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb_what_becomes_of_a_key_whose_body_failed_is_as_the_table_says() {
+        mariadb(&FAILING).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite_what_becomes_of_a_key_whose_body_failed_is_as_the_table_says() {
+        sqlite(&FAILING).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_what_becomes_of_a_token_is_as_the_table_says() {
+        redis(&TOKENS).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_what_becomes_of_a_token_is_as_the_table_says() {
+        postgres(&TOKENS).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn mariadb_what_becomes_of_a_token_is_as_the_table_says() {
+        mariadb(&TOKENS).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite_what_becomes_of_a_token_is_as_the_table_says() {
+        sqlite(&TOKENS).await;
     }
 }

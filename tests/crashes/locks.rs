@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use idem_core::Key;
 use idem_tests::long::report;
-use idem_tests::mortal::Point;
-use idem_tests::mortal::lease::{Body, LEASE, LOCKS, Mode};
+use idem_tests::mortal::lease::{LEASE, LOCKS};
+use idem_tests::mortal::{Body, Mode, Point};
 use sqlx::{MySql, Postgres};
 
 use crate::host::{Host, InTable, OnRedis, kill_at};

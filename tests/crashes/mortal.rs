@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_tests::mortal::Point;
 use idem_tests::mortal::base::Base;
-use idem_tests::mortal::lease::Mode;
+use idem_tests::mortal::{Mode, Point};
 use idem_tests::process::Worker;
 use tokio::sync::{Semaphore, SemaphorePermit};
 

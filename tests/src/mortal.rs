@@ -6,11 +6,16 @@
 //! [store that wraps](crate::faulty) ends the process after the store has done its work.
 
 pub mod base;
+mod failure;
+pub mod forms;
 pub mod lease;
+mod mode;
 pub mod places;
 mod point;
 pub mod transaction;
 pub mod trap;
 pub mod wire;
 
+pub use failure::Failed;
+pub use mode::{Body, Mode};
 pub use point::Point;

@@ -10,8 +10,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use idem_core::{Idempotency, MemoryStore, RedisStore};
 use idem_tests::mortal::base::Base;
-use idem_tests::mortal::lease::{Body, Call, Engine, Mode};
-use idem_tests::mortal::{transaction, trap, wire};
+use idem_tests::mortal::lease::{Call, Engine};
+use idem_tests::mortal::{Body, Mode, transaction, trap, wire};
 use sqlx::{MySql, Postgres, Sqlite};
 
 struct Order {

@@ -9,14 +9,15 @@ use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use idem_core::store::Store;
-use idem_core::{Attempt, Idempotency, Key, Policy, Recovered, idempotent};
+use idem_core::{Attempt, Idempotency, Key, Recovered, Results, idempotent};
 use sqlx::Pool;
 
 use super::base::Base;
+use super::failure::{Failed, Failure};
 use super::transaction::commit;
-use super::{Point, trap};
+use super::{Body, Mode, Point, forms, trap};
 use crate::faulty::{Fault, Faulty, Verb};
 
 /// The shortest lease that is allowed: the next caller waits for its end.
@@ -24,80 +25,6 @@ pub const LEASE: Duration = Duration::from_secs(1);
 
 /// The prefix of the keys that are locked.
 pub const LOCKS: &str = "mortal:lock";
-
-/// How an attempt treats its record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mode {
-    /// `on_abandoned = "rerun"`, otherwise hold.
-    pub rerun: bool,
-    /// What the body does.
-    pub body: Body,
-}
-
-/// What a body does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Body {
-    /// An effect; the claim is the checkpoint.
-    Plain,
-    /// Its own checkpoint, and an effect.
-    Marked,
-    /// An effect and `settle_in`, in a transaction of its own.
-    SettlesIn,
-    /// As plain; a takeover in doubt looks whether the effect has happened.
-    Recovers,
-    /// As plain, in a task of its own.
-    Detached,
-    /// None: a lock is held for as long.
-    Locks,
-}
-
-impl Mode {
-    /// As it is told to another process.
-    #[must_use]
-    pub fn name(self) -> String {
-        let policy = if self.rerun { "rerun" } else { "hold" };
-        let body = match self.body {
-            Body::Plain => "",
-            Body::Marked => ", own checkpoint",
-            Body::SettlesIn => ", settle_in",
-            Body::Recovers => ", recover",
-            Body::Detached => ", detach",
-            Body::Locks => ", lock",
-        };
-        format!("{policy}{body}")
-    }
-
-    /// The mode of this name.
-    pub fn named(name: &str) -> Result<Self> {
-        let (policy, body) = name.split_once(", ").unwrap_or((name, ""));
-        let body = match body {
-            "" => Body::Plain,
-            "own checkpoint" => Body::Marked,
-            "settle_in" => Body::SettlesIn,
-            "recover" => Body::Recovers,
-            "detach" => Body::Detached,
-            "lock" => Body::Locks,
-            _ => bail!("no body is called {body:?}"),
-        };
-        Ok(Self {
-            rerun: policy == "rerun",
-            body,
-        })
-    }
-
-    fn policy(self) -> Policy {
-        let policy = Policy::new().lease(LEASE);
-        let policy = match self.body {
-            Body::Marked => policy.own_checkpoint(),
-            _ => policy,
-        };
-        if self.rerun {
-            policy.rerun_abandoned()
-        } else {
-            policy.hold_abandoned()
-        }
-    }
-}
 
 /// An engine on a store after whose calls the process can die.
 #[derive(Clone)]
@@ -154,6 +81,7 @@ impl Call<'_> {
                 self.around(call).await
             }
             Body::Locks => self.around(self.hold()).await,
+            body if body.takes_a_token() => self.with_its_token(ledger).await,
             _ => self.run(async || self.note(ledger).await).await,
         }
     }
@@ -167,6 +95,9 @@ impl Call<'_> {
     }
 
     async fn note(&self, ledger: &Path) -> Result<()> {
+        if self.fails() && self.mode.body.fails_undone() {
+            return Ok(());
+        }
         self.checkpoint().await?;
         note(ledger, self.number)?;
         trap::at(Point::Effect);
@@ -193,19 +124,49 @@ impl Call<'_> {
 
     async fn run(&self, effect: impl AsyncFnOnce() -> Result<()>) -> Result<u32> {
         let key = Key::new("mortal:lease", self.number)?;
-        let body = || self.body(effect);
-        let run = self.engine.idem.run(key, self.mode.policy(), body);
-        self.around(run).await
+        let (policy, results) = (self.mode.policy(), self.results());
+        let (idem, body) = (self.engine.idem(), || self.storable(effect));
+        let run = Box::pin(idem.run_with(key, policy, results, None, body));
+        self.around(async { run.await.map_err(Failure::into_error) })
+            .await
+    }
+
+    async fn with_its_token(&self, ledger: &Path) -> Result<u32> {
+        let token = forms::token(ledger, self.number)?;
+        let (policy, results) = (self.mode.policy(), self.results());
+        let effect = async || self.note(ledger).await;
+        let (tokens, body) = (forms::tokens(self.engine), || self.storable(effect));
+        let run = tokens.run_with(&token, forms::SUBJECT, policy, results, None, body);
+        let run = Box::pin(run);
+        self.around(async { run.await.map_err(Failure::into_error) })
+            .await
+    }
+
+    /// How a result travels, and an error of the body.
+    fn results(&self) -> Results<u32, Failure> {
+        let results = Results::stored().replay_errors();
+        results.on_error(self.mode.on_error())
     }
 
     /// What the caller does around a guarded call.
     async fn around(&self, call: impl Future<Output = Result<u32>>) -> Result<u32> {
         trap::count_sends(Point::ClaimSent);
         self.unheard(Point::ClaimDone, Verb::Claim);
-        let who = call.await?;
-        trap::all_sent(Point::SettleSent);
-        trap::at(Point::Settled);
-        Ok(who)
+        let answer = call.await;
+        // A call that was refused did not come to these points.
+        let has_ended = match &answer {
+            Ok(_) => true,
+            Err(error) => error.is::<Failed>(),
+        };
+        if has_ended {
+            trap::all_sent(Point::SettleSent);
+            trap::at(Point::Settled);
+        }
+        answer
+    }
+
+    async fn storable(&self, effect: impl AsyncFnOnce() -> Result<()>) -> Result<u32, Failure> {
+        self.body(effect).await.map_err(Failure::from)
     }
 
     async fn body(&self, effect: impl AsyncFnOnce() -> Result<()>) -> Result<u32> {
@@ -214,7 +175,16 @@ impl Call<'_> {
         effect().await?;
         trap::count_sends(Point::SettleSent);
         self.unheard(Point::SettleDone, Verb::Settle);
-        Ok(process::id())
+        let process = process::id();
+        if self.fails() {
+            return Err(Failed { process }.into());
+        }
+        Ok(process)
+    }
+
+    /// Whether the body fails here: it does so where the process is to die, and not after that.
+    fn fails(&self) -> bool {
+        self.mode.body.fails() && trap::is_set()
     }
 
     async fn checkpoint(&self) -> Result<()> {

@@ -27,6 +27,12 @@ pub fn set(point: Point, nth: u32) {
     let _ = TRAP.set((point, nth.max(1)));
 }
 
+/// Whether this process is to die.
+#[must_use]
+pub fn is_set() -> bool {
+    TRAP.get().is_some()
+}
+
 /// Whether this process dies at `point`.
 #[must_use]
 pub fn is(point: Point) -> bool {
