@@ -83,6 +83,12 @@ pub(crate) trait Bed: Database {
     /// Makes a session wait for locks only briefly.
     const IMPATIENT: &str;
 
+    /// Numbers of the session that the connections of a pool have in common.
+    const SETTINGS: &str;
+
+    /// Whether a connection is in step when a call was dropped that prepared a statement on it.
+    const PREPARES_IN_STEP: bool;
+
     /// The type of an id that the database makes.
     const GROWING: &str;
 
@@ -243,6 +249,8 @@ bed! {
     const BYTES: [&str; 2] = ["BYTEA", "'\\x"];
     const GROWING: &str = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY";
     const IMPATIENT: &str = "SET lock_timeout = 100";
+    const SETTINGS: &str = "SELECT count(*) FROM pg_settings WHERE source = 'session'";
+    const PREPARES_IN_STEP: bool = true;
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |level| level != Level::ReadCommitted;
     const KEEPS_ROWS_APART: fn(Level) -> bool = |level| level != Level::Serializable;
     const BY_REQUEST: &[&str] = &["bills_by_request"];
@@ -260,6 +268,9 @@ bed! {
     const BYTES: [&str; 2] = ["VARBINARY(16)", "X'"];
     const GROWING: &str = "BIGINT AUTO_INCREMENT PRIMARY KEY";
     const IMPATIENT: &str = "SET SESSION innodb_lock_wait_timeout = 1";
+    const SETTINGS: &str = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS SIGNED), \
+         CAST(@@SESSION.autocommit AS SIGNED)";
+    const PREPARES_IN_STEP: bool = false;
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| false;
     const KEEPS_ROWS_APART: fn(Level) -> bool = |level| level != Level::Serializable;
     const BY_REQUEST: &[&str] = &["bills_by_request"];
@@ -287,6 +298,8 @@ bed! {
     const BYTES: [&str; 2] = ["BLOB", "X'"];
     const GROWING: &str = "INTEGER PRIMARY KEY";
     const IMPATIENT: &str = "PRAGMA busy_timeout = 50";
+    const SETTINGS: &str = "PRAGMA busy_timeout";
+    const PREPARES_IN_STEP: bool = true;
     const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| true;
     const KEEPS_ROWS_APART: fn(Level) -> bool = |_| true;
     const BY_REQUEST: &[&str] = &["bills_by_request", "bills.request_id"];

@@ -1,5 +1,7 @@
 //! Insert a row, or get the one in its way.
 
+mod dropped;
+
 use std::collections::HashSet;
 
 use idem_core::sql::{InsertError, Insertion, SqlError};
@@ -8,6 +10,8 @@ use tokio::task::JoinSet;
 
 use crate::bed::{Bed, Bill, Billed, Fresh, Level};
 use crate::transition::is_serialization_failure;
+
+pub(crate) use dropped::*;
 
 fn bill(request: &str, number: &str) -> Bill {
     Bill {

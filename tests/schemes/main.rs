@@ -2,6 +2,7 @@
 //! scene on each database at each isolation.
 
 mod bed;
+mod dropped;
 mod errors;
 mod generic;
 mod insert;
@@ -11,9 +12,10 @@ use bed::{Bed, Level};
 
 /// Tests out of scenes, which are functions of a database and an isolation.
 macro_rules! scenes {
-    ($database:ty, $level:expr, $module:ident: $($scene:ident)*) => {
+    ($database:ty, $level:expr, $module:ident: $($(#[$attribute:meta])* $scene:ident)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            $(#[$attribute])*
             async fn $scene() {
                 crate::$module::$scene(<$database as crate::Bed>::fresh($level).await).await;
             }
@@ -48,6 +50,7 @@ macro_rules! all_scenes {
                 an_id_of_two_rows_is_an_error
                 a_log_that_is_missing_is_named_with_the_way_out
                 two_migrations_at_once_make_one_log
+                a_change_that_is_dropped_anywhere_and_rolled_back_is_not_there
             }
 
             mod insert {
@@ -64,6 +67,9 @@ macro_rules! all_scenes {
                     other_violations_pass_with_their_kind
                     a_transaction_that_read_before_sees_the_row_or_begins_again
                     an_insert_that_hides_its_conflict_is_not_taken_for_new
+                    an_insert_that_is_dropped_anywhere_is_there_if_it_is_kept_at_all
+                    a_row_that_is_there_stays_alone_wherever_an_insert_is_dropped
+                    an_insert_that_is_dropped_outside_of_a_transaction_is_done_or_not
                 }
             }
         }
@@ -75,6 +81,15 @@ mod postgres {
 
     scenes! { sqlx::Postgres, Level::ReadCommitted, transition:
         of_two_that_want_two_orders_crosswise_one_is_told
+        #[should_panic(expected = "one without the other")]
+        a_change_that_is_dropped_and_committed_is_found_out
+        #[should_panic(expected = "one without the other")]
+        a_change_and_an_event_that_commit_apart_are_found_out
+    }
+
+    scenes! { sqlx::Postgres, Level::ReadCommitted, insert:
+        #[should_panic(expected = "what was rolled back is there")]
+        an_insert_beside_the_transaction_is_found_out
     }
 
     all_scenes! { read_committed, sqlx::Postgres, Level::ReadCommitted }
@@ -87,6 +102,9 @@ mod mariadb {
 
     scenes! { sqlx::MySql, Level::RepeatableRead, transition:
         of_two_that_want_two_orders_crosswise_one_is_told
+        a_change_that_is_dropped_while_it_is_prepared_is_rolled_back
+        #[should_panic(expected = "one without the other")]
+        a_change_that_is_dropped_and_committed_is_found_out
     }
 
     all_scenes! { read_committed, sqlx::MySql, Level::ReadCommitted }
@@ -95,6 +113,13 @@ mod mariadb {
 }
 
 mod sqlite {
+    use crate::Level;
+
+    scenes! { sqlx::Sqlite, Level::Serializable, transition:
+        #[should_panic(expected = "one without the other")]
+        a_change_that_is_dropped_and_committed_is_found_out
+    }
+
     #[tokio::test]
     async fn a_constraint_that_rolls_back_the_transaction_is_no_row_that_exists() {
         crate::insert::a_constraint_that_rolls_back_is_told().await;

@@ -8,10 +8,12 @@ use crate::bed::{Ask, Bed, Fresh};
 
 mod answers;
 mod at_once;
+mod dropped;
 mod tables;
 
 pub(crate) use answers::*;
 pub(crate) use at_once::*;
+pub(crate) use dropped::*;
 pub(crate) use tables::*;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, States)]
