@@ -148,6 +148,9 @@ impl InsertError {
 /// Outside of a transaction, dropping it leaves open whether the row was inserted: call it again.
 /// In one, roll back. On PostgreSQL that is not needed: the row is inserted or not, and what was done
 /// before stays, unless the next statement fails, by an error that was on its way to the dropped call.
+/// On MySQL, a drop while sqlx prepares a statement, as it does once on each connection, leaves the
+/// connection out of step: its pool loses it, and a `rollback()` on it may not return. Where the
+/// caller can go away, run it in a task of its own (`tokio::spawn`).
 ///
 /// # Concurrent calls on the same key
 /// One inserts; the others wait for its transaction to end, then read its row, or insert theirs.

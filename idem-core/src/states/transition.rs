@@ -144,7 +144,13 @@ impl<S: States> Transition<S> {
     ///
     /// # Cancel safety
     /// Dropped in the middle, half of the change may stand in the transaction: roll it back, which
-    /// is what dropping that does.
+    /// is what dropping that does. Committed, it is an event without its change, and a redelivery is
+    /// told [`Answer::AlreadyThere`].
+    ///
+    /// Of sqlx's own calls on MySQL, one that is dropped while it prepares a statement, as it does once on
+    /// each connection, leaves the connection out of step. Dropping the transaction still rolls it
+    /// back, but the pool loses the connection, and a `rollback()` may not return. Where the caller can
+    /// go away, run all from the `begin()` to the commit in a task of its own (`tokio::spawn`).
     ///
     /// # Concurrent calls on the same key
     /// They wait for the transaction of the one before. In SQLite there is one writer in the file,
