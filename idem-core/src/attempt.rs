@@ -62,6 +62,7 @@ pub(crate) struct Inner {
     stop: AtomicBool,
     lost: AtomicBool,
     ended: AtomicBool,
+    settled_in: AtomicBool,
     signal: Signal,
 }
 
@@ -119,6 +120,7 @@ impl Attempt {
             stop: AtomicBool::new(false),
             lost: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            settled_in: AtomicBool::new(false),
             signal: Signal::default(),
         }))
     }
@@ -244,6 +246,17 @@ impl Attempt {
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.0.in_transaction
+    }
+
+    /// Its success went into a transaction of its body.
+    #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    pub(crate) fn note_settled_in(&self) {
+        self.0.settled_in.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether its success went into a transaction of its body.
+    pub(crate) fn is_settled_in(&self) -> bool {
+        self.0.settled_in.load(Ordering::SeqCst)
     }
 
     pub(crate) fn context(&self) -> Context {

@@ -32,6 +32,12 @@ impl Said {
         assert!(!only.contains(key().as_str()), "{only}");
         only.clone()
     }
+
+    /// Nothing was said.
+    pub(crate) fn nothing(&self) {
+        let said = self.0.lock().unwrap();
+        assert!(said.is_empty(), "{said:?}");
+    }
 }
 
 #[tokio::test]

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use idem_core::record::Status;
-use idem_core::{Error, Policy, StoreErrorKind};
+use idem_core::{Attempt, Error, Policy, StoreErrorKind};
 use idem_tests::faulty::{Fault, Verb};
+use tracing::Level;
 
-use crate::rig::{Bodies, LIMIT, Rig, failure, is_failure};
+use crate::rig::{Bodies, Held, LEASE, LIMIT, Rig, failure, is_failure};
+use crate::saying::Said;
 
 // N23
 #[tokio::test]
@@ -17,6 +19,71 @@ async fn a_settle_whose_reply_was_lost_is_sent_again() {
     assert_eq!(rig.store.calls(Verb::Settle), 2);
     assert_eq!(rig.status().await, Some(Status::Success));
     assert_eq!(rig.counts().unconfirmed, 0);
+}
+
+/// The next call has the key before the word is sent again.
+async fn told_again_behind_the_next_call<F>(
+    rig: &Rig,
+    policy: Policy,
+    body: impl FnOnce() -> F,
+) -> Result<u32, Error>
+where
+    F: Future<Output = Result<u32, Error>>,
+{
+    let again = Fault::NONE.gated();
+    rig.store
+        .next(Verb::Settle, [Fault::lose_the_reply(), again]);
+    let (next, ended) = (Held::new(), Held::new());
+    let first = async {
+        let first = rig.run(policy, body).await;
+        ended.release();
+        first
+    };
+    let others = async {
+        rig.store.until_calls(Verb::Settle, 2).await;
+        let held = rig.hold(policy, &next).await;
+        rig.store.open();
+        ended.stay().await;
+        next.release();
+        assert_eq!(held.await.unwrap().unwrap(), 1);
+    };
+    tokio::join!(first, others).0
+}
+
+#[tokio::test]
+async fn what_leaves_nothing_has_ended_well_although_the_next_call_came_before_the_second_word() {
+    for ends_well in [true, false] {
+        let rig = Rig::with(|builder| builder.limit(LIMIT * 50));
+        let said = Said::default();
+        let listens = said.listens(Level::ERROR);
+        let body = async || if ends_well { Ok(7) } else { Err(failure()) };
+        let policy = Policy::new().forget();
+        let told = told_again_behind_the_next_call(&rig, policy, body).await;
+        drop(listens);
+        if ends_well {
+            assert_eq!(told.unwrap(), 7);
+        } else {
+            assert!(is_failure(&told));
+        }
+        said.nothing();
+        assert_eq!(rig.counts().unconfirmed, 0);
+    }
+}
+
+/// Somebody else may have had it before it was told.
+#[tokio::test]
+async fn what_was_told_when_its_lease_was_over_has_lost_its_record() {
+    let rig = Rig::with(|builder| builder.limit(LIMIT * 50));
+    let away = Fault::fail(StoreErrorKind::Unavailable);
+    rig.store.always(Verb::Renew, away);
+    let lost = async || {
+        let attempt = Attempt::current().expect("this body is guarded");
+        attempt.lost().await;
+        Ok(7)
+    };
+    let policy = Policy::new().forget().lease(LEASE);
+    let told = told_again_behind_the_next_call(&rig, policy, lost).await;
+    assert!(matches!(told, Err(Error::LeaseLost { .. })), "{told:?}");
 }
 
 // S07, N02

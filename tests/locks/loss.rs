@@ -137,6 +137,23 @@ async fn a_store_that_does_not_answer_gives_no_lock_and_holds_none() {
     held(&rig).await.release().await.unwrap();
 }
 
+/// It was held to its end: the next holder came behind the first word of it.
+#[tokio::test]
+async fn a_release_that_was_told_again_behind_the_next_holder_is_one() {
+    let rig = Rig::with(|builder| builder.limit(LIMIT * 50));
+    let first = held(&rig).await;
+    let again = Fault::NONE.gated();
+    rig.store
+        .next(Verb::Settle, [Fault::lose_the_reply(), again]);
+    let releasing = tokio::spawn(first.release());
+    rig.store.until_calls(Verb::Settle, 2).await;
+    let next = held(&rig).await;
+    rig.store.open();
+    releasing.await.unwrap().unwrap();
+    assert!(!next.is_lost());
+    next.release().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_release_without_an_answer_is_an_error_and_goes_on_in_the_background() {
     let rig = Rig::new();

@@ -56,6 +56,35 @@ pub(crate) async fn a_body_that_is_dropped_after_its_commit_has_succeeded<D: Bas
     assert_eq!(place.effects().await, [1]);
 }
 
+/// The key is free from the commit on, and the engine's own word comes behind it.
+pub(crate) async fn a_forgotten_success_is_told_although_the_next_call_runs<D: Base>() {
+    let place = D::place().await;
+    let policy = Policy::new().forget();
+    let (committed, told) = (Held::new(), Held::new());
+    let first = async {
+        let run = place.leases.run(key(), policy, async || {
+            let run = effect(&place).await?;
+            committed.stay().await;
+            anyhow::Ok(run)
+        });
+        let first = run.await;
+        told.release();
+        first
+    };
+    let next = async {
+        committed.entered().await;
+        let run = place.leases.run(key(), policy, async || {
+            committed.release();
+            told.stay().await;
+            anyhow::Ok(9_u32)
+        });
+        run.await
+    };
+    let (first, next) = tokio::join!(first, next);
+    assert_eq!((first.unwrap(), next.unwrap()), (1, 9));
+    assert_eq!(place.effects().await, [1]);
+}
+
 /// As somebody's attempt, which can be waited for.
 pub(crate) async fn a_duplicate_is_told_of_it_before_the_commit<D: Base>() {
     let place = D::place().await;

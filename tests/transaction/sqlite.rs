@@ -110,6 +110,7 @@ crate::scenes! { Sqlite:
     settle_in::{
         effect_and_success_are_one_transaction,
         a_body_that_is_dropped_after_its_commit_has_succeeded,
+        a_forgotten_success_is_told_although_the_next_call_runs,
         a_duplicate_is_told_of_it_before_the_commit,
         a_foreign_token_is_an_unknown_one_before_the_commit_too,
         after_a_rollback_the_error_says_how_the_record_ends,

@@ -94,6 +94,11 @@ impl Attempt {
         self.lease().sent + self.0.settings.terms.lease.mul_f64(SAFE_PART)
     }
 
+    /// Whether nobody else can have the record yet, but by an operator's word.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.is_lost() && Instant::now() < self.safe_until()
+    }
+
     /// Counts the record as lost if its lease has run out unheard, also where the background thread
     /// has not noticed yet, as in a process that was stopped for a while.
     pub(crate) fn lose_if_late(&self) {

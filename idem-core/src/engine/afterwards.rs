@@ -120,7 +120,7 @@ fn hear(core: &Core, key: &StoreKey, settle: &Settle, reply: &SettleReply) {
 }
 
 /// Whether a success came too late. Of one that was never granted, as far as is known, there need not
-/// have been a record.
+/// have been a record. One that leaves none may have been told before, by a word whose answer was lost.
 fn is_lost(settle: &Settle, reply: &SettleReply) -> bool {
     let may_have_been_granted = match reply {
         SettleReply::Superseded {
@@ -129,7 +129,11 @@ fn is_lost(settle: &Settle, reply: &SettleReply) -> bool {
         SettleReply::Superseded { .. } | SettleReply::Damaged => true,
         SettleReply::Settled | SettleReply::Adopted | SettleReply::Late => false,
     };
-    let is_success = matches!(settle.outcome, Outcome::Success(_) | Outcome::SuccessForget);
+    let is_success = match settle.outcome {
+        Outcome::Success(_) => true,
+        Outcome::SuccessForget => settle.echo.is_none(),
+        _ => false,
+    };
     is_success && may_have_been_granted
 }
 
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_without_a_guard_and_without_a_record_is_no_loss() {
+    fn a_success_without_a_record_is_no_loss_where_there_need_not_be_one() {
         let told = |outcome, echo, current| {
             let settle = Settle {
                 owner: Owner::NOBODY,
@@ -254,9 +258,13 @@ mod tests {
         };
         for outcome in [success(1), Outcome::SuccessForget] {
             assert!(!told(outcome.clone(), None, Current::Nothing));
-            assert!(told(outcome.clone(), echo(), Current::Nothing));
             assert!(told(outcome, None, Current::Success { result: None }));
         }
-        assert!(!told(Outcome::Failed, echo(), Current::Nothing));
+        assert!(told(success(1), echo(), Current::Nothing));
+        for outcome in [Outcome::SuccessForget, Outcome::Failed] {
+            for current in [Current::Nothing, Current::Processing] {
+                assert!(!told(outcome.clone(), echo(), current));
+            }
+        }
     }
 }

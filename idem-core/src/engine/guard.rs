@@ -193,9 +193,12 @@ impl AttemptGuard {
     ///
     /// Dropped, or without an answer, the same settle goes on in the background.
     pub(crate) async fn settle(mut self, outcome: Outcome) -> Result<SettleReply, StoreError> {
+        let was_held = self.attempt.is_held();
         self.attempt.end();
         let mut settle = self.attempt.settlement(outcome.clone());
         let leaves_a_record = matches!(outcome, Outcome::Success(_));
+        let is_committed =
+            matches!(outcome, Outcome::SuccessForget) && self.attempt.is_settled_in();
         self.stage = Stage::Settling(outcome);
         let inner = self.attempt.inner();
         if !leaves_a_record {
@@ -203,9 +206,10 @@ impl AttemptGuard {
             inner.core.heartbeats.remove(self.pulse);
             self.attempt.no_renewal().await;
         }
+        let unanswered = Unanswered::default();
         let asked = inner
             .core
-            .ask(&inner.store_key, &mut settle, &Unanswered::default())
+            .ask(&inner.store_key, &mut settle, &unanswered)
             .await?;
         if asked.reply == SettleReply::Late {
             return Ok(SettleReply::Late);
@@ -214,7 +218,19 @@ impl AttemptGuard {
             self.attempt.count_record_lost();
         }
         self.stage = Stage::Settled;
-        Ok(asked.reply)
+        // Nobody else could have the record when the first word was sent: whoever has it now came
+        // behind that, whose answer was lost.
+        let was_told = !leaves_a_record && was_held && unanswered.until().is_some();
+        match asked.reply {
+            SettleReply::Superseded { .. } if was_told || is_committed => {
+                tracing::debug!(
+                    key = ?inner.store_key,
+                    "the end of an attempt was known before, and its key has been taken since"
+                );
+                Ok(SettleReply::Settled)
+            }
+            reply => Ok(reply),
+        }
     }
 }
 

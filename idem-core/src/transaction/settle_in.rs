@@ -57,6 +57,9 @@ impl Attempt {
         let before = level::<D>(tx).await;
         let settled = self.settle_on::<D>(tx, &settle).await;
         restore::<D>(tx, before).await;
+        if settled.is_ok() {
+            self.note_settled_in();
+        }
         settled
     }
 
