@@ -294,7 +294,7 @@ pub struct StoreError {
 pub enum StoreErrorKind {
     /// No answer within the call's limit, or no connection.
     Unavailable,
-    /// The server answered that it can not take the write now: out of memory, read-only, loading.
+    /// The store answered that it can not take the write now: full, out of memory, read-only, loading.
     Refused,
     /// Other transactions were in the way: a deadlock, a serialization failure, a lock that somebody
     /// kept, a statement that was stopped as it waited, other calls with all the connections. Nothing

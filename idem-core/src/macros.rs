@@ -189,7 +189,7 @@
 /// | `forget = true` | false | success leaves nothing behind: only calls that overlap are kept apart, and the next one runs again. (A used token stays used.) |
 /// | `message = "…"` | none | [`Error::message`](crate::Error::message): what a refused user sees |
 /// | `engine = expression` | the installed one | `AsRef<Idempotency>` |
-/// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded, and so without [`derive_key`](crate::Attempt::derive_key) |
+/// | `on_store_error = "error"`, `"run"` | error | the store gives no answer: refuse, or run unguarded, and so without [`derive_key`](crate::Attempt::derive_key); one that refuses (full, loading, read-only, no rights) has answered |
 /// | `on_missing_key = "error"`, `"run"` | error | a part of the key is missing: refuse, or run unguarded |
 /// | `detach = true` | false | run the body in a task of its own; arguments are owned and `Send` |
 /// | `tx = argument` | none | keep the record in the transaction that this argument is, so that effects and record commit together: see the module `transaction`. A function with an argument `&mut Transaction` (`PgTransaction`, `MySqlTransaction`, `SqliteTransaction`) that keeps its record apart says `tx = none`; behind an alias, as a connection, as an executor or by value a transaction is not noticed |

@@ -44,7 +44,7 @@ pub enum OnError {
     Replay,
 }
 
-/// What happens when the store gives no answer to a claim.
+/// What happens when the store gives no answer to a claim; one that refuses it has answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum OnStoreError {
     /// [`Error::Store`]; the body does not run.
@@ -198,14 +198,16 @@ impl Policy {
         self
     }
 
-    /// Without an answer of the store, the body runs unguarded. It has no
-    /// [attempt](crate::Attempt::current) then, and so no [`derive_key`](crate::Attempt::derive_key).
+    /// Without an answer of the store ([`Unavailable`](crate::StoreErrorKind::Unavailable)), the body
+    /// runs unguarded. It has no [attempt](crate::Attempt::current) then, and so no
+    /// [`derive_key`](crate::Attempt::derive_key). A store that answers that it is full, loading or
+    /// read-only, or does not let this user in, has answered: then it does not run.
     pub const fn run_on_store_error(mut self) -> Self {
         self.on_store_error = Some(OnStoreError::Run);
         self
     }
 
-    /// Without an answer of the store, the body does not run.
+    /// Without an answer of the store, the body does not run: [`Error::Store`].
     pub const fn error_on_store_error(mut self) -> Self {
         self.on_store_error = Some(OnStoreError::Error);
         self

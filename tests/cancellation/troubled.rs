@@ -103,7 +103,8 @@ fn a_body_that_runs_unguarded_because_no_claim_was_done() {
         LEAST - 2,
         async || Scene::<Rig>::new(Policy::new().run_on_store_error(), Ends::Well).await,
         async |scene| {
-            scene.store().next(Verb::Claim, [REFUSED.yielding(); 2]);
+            let away = Fault::fail(StoreErrorKind::Unavailable);
+            scene.store().next(Verb::Claim, [away.yielding(); 2]);
             scene.call().await
         },
         async |scene, said, _| {

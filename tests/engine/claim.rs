@@ -201,10 +201,15 @@ async fn a_claim_that_was_under_way_for_too_long_is_sent_again_with_a_new_deadli
 
 // N04
 #[tokio::test]
-async fn an_answer_that_nobody_knows_or_that_somebody_has_the_record_is_no_permission() {
-    use StoreErrorKind::{Conflict, Protocol};
-    // Whoever has the record may have done with it a moment later.
-    for (kind, claims) in [(Protocol, 1), (Conflict, 2)] {
+async fn a_store_that_answers_gives_no_permission_by_an_error() {
+    use StoreErrorKind::{Conflict, Misconfigured, Protocol, Refused};
+    // What passes is asked for again.
+    for (kind, claims) in [
+        (Protocol, 1),
+        (Misconfigured, 1),
+        (Conflict, 2),
+        (Refused, 2),
+    ] {
         for policy in [Policy::new(), RUNS_WITHOUT] {
             let (rig, bodies) = (Rig::new(), Bodies::default());
             rig.store.always(Verb::Claim, Fault::fail(kind));
@@ -342,7 +347,7 @@ async fn a_store_that_is_full_is_an_error_and_no_permission() {
     let idem = Idempotency::builder(store.clone()).build().unwrap();
     let run = async |part: u8| {
         let key = Key::new("test", part).unwrap();
-        idem.run(key, Policy::new(), async || Ok::<_, Error>(part))
+        idem.run(key, RUNS_WITHOUT, async || Ok::<_, Error>(part))
             .await
     };
     assert_eq!(run(1).await.unwrap(), 1);

@@ -153,13 +153,12 @@ impl Request<'_> {
         Ok(Answer::Admitted(Admission::Run(guard)))
     }
 
-    /// Whether the body may run unguarded. Not on an answer that nobody understood, nor on one
-    /// that somebody has the record: it may say that the request is done. And not beside an attempt
-    /// that was waited for.
+    /// Whether the body may run unguarded. Not on any answer: somebody may have the record, a store
+    /// that is full refuses so that it need not forget, and a wrong set-up would stay without guards.
+    /// And not beside an attempt that was waited for.
     fn runs_without_an_answer(&self, error: &StoreError, waited: bool) -> bool {
-        use StoreErrorKind::{Conflict, Protocol};
         self.settings.on_store_error == OnStoreError::Run
-            && !matches!(error.kind(), Conflict | Protocol)
+            && error.kind() == StoreErrorKind::Unavailable
             && !waited
     }
 
