@@ -117,7 +117,8 @@ fn a_drain_that_stops_a_body_and_one_who_waits_for_it() {
         },
         async |scene| scene.drain(Duration::ZERO).await,
         async |scene, stopped, beside| {
-            let ended = |said: &Said| *said == Ok(1) || is(said, "lease_lost");
+            let sent_away = |said: &Said| is(said, "in_progress");
+            let ended = |said: &Said| *said == Ok(1) || is(said, "lease_lost") || sent_away(said);
             assert!(beside.iter().all(ended), "{beside:?}");
             assert!(stopped.is_none() || !beside.contains(&Ok(1)), "{beside:?}");
             assert!(!scene.is_live().await, "the key is stuck");

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use idem_core::{Error, Policy};
+use idem_core::{Error, Key, Policy};
 use idem_tests::faulty::{Fault, Verb};
+use tracing::Level;
 
-use crate::rig::{Bodies, Held, LIMIT, Rig, until};
+use crate::rig::{Bodies, Held, LIMIT, Rig, failure, is_failure, until};
+use crate::saying::Said;
 
 const SOON: Duration = Duration::from_millis(50);
 
@@ -112,15 +114,114 @@ async fn it_leaves_no_body_to_a_waiter() {
         tokio::spawn(async move { rig.run(policy, body).await })
     };
     until("it waits", async || rig.has_waiters().await).await;
-    assert_eq!(rig.idem.drain(SOON).await, 2);
-    for call in [first, waiter] {
-        let stopped = call.await.unwrap();
-        assert!(
-            matches!(stopped, Err(Error::LeaseLost { .. })),
-            "{stopped:?}"
-        );
-    }
+    assert_eq!(rig.idem.drain(SOON).await, 1);
+    let stopped = first.await.unwrap();
+    assert!(
+        matches!(stopped, Err(Error::LeaseLost { .. })),
+        "{stopped:?}"
+    );
+    let sent_away = waiter.await.unwrap();
+    assert!(
+        matches!(sent_away, Err(Error::InProgress { .. })),
+        "{sent_away:?}"
+    );
     assert!(rig.is_abandoned().await);
+}
+
+/// Of whoever holds the key, in another process, this one will not hear any more.
+#[tokio::test]
+async fn it_leaves_no_body_to_one_who_waits_for_another_process() {
+    let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
+    let other = rig.beside(|builder| builder);
+    let first = {
+        let (rig, body) = (rig.clone(), held.clone());
+        let fails = async move || {
+            body.stay().await;
+            Err(failure())
+        };
+        tokio::spawn(async move { rig.run(Policy::new(), fails).await })
+    };
+    held.entered().await;
+    let waiter = {
+        let (other, bodies) = (other.clone(), bodies.clone());
+        let waits = Policy::new().wait_in_progress().wait(SOON * 1000);
+        tokio::spawn(async move { other.count(waits, &bodies).await })
+    };
+    until("it waits", async || rig.has_waiters().await).await;
+    assert_eq!(other.idem.drain(SOON).await, 0);
+    held.release();
+    assert!(is_failure(&first.await.unwrap()));
+    let sent_away = waiter.await.unwrap();
+    assert!(
+        matches!(sent_away, Err(Error::InProgress { .. })),
+        "{sent_away:?}"
+    );
+    assert_eq!(bodies.count(), 0);
+}
+
+/// An error of the call inside would be taken for its own word that nothing happened.
+#[tokio::test]
+async fn it_stops_a_body_that_waits_in_a_call_of_its_own() {
+    let (rig, held) = (Rig::new(), Held::new());
+    let other = rig.beside(|builder| builder);
+    let first = rig.hold(Policy::new(), &held).await;
+    let outer = Key::new("outer", "A").unwrap();
+    let waits = Policy::new().wait_in_progress().wait(SOON * 1000);
+    let body = async || other.run(waits, async || Ok(2)).await;
+    let call = other.idem.run(outer.clone(), Policy::new(), body);
+    let draining = async {
+        until("it waits", async || rig.has_waiters().await).await;
+        other.idem.drain(SOON).await
+    };
+    let (stopped, count) = tokio::join!(call, draining);
+    assert!(
+        matches!(stopped, Err(Error::LeaseLost { .. })),
+        "{stopped:?}"
+    );
+    assert_eq!(count, 1);
+    let record = rig.idem.peek(&outer).await.unwrap().unwrap();
+    assert!(record.running.unwrap().is_abandoned);
+    held.release();
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+}
+
+/// Whoever waits may be the next to run.
+#[tokio::test]
+async fn it_waits_for_those_who_wait_for_another_process() {
+    let (rig, bodies, held) = (Rig::new(), Bodies::default(), Held::new());
+    let other = rig.beside(|builder| builder);
+    let first = rig.hold(Policy::new(), &held).await;
+    let waiter = {
+        let (other, bodies) = (other.clone(), bodies.clone());
+        let waits = Policy::new().wait_in_progress().wait(SOON * 1000);
+        tokio::spawn(async move { other.count(waits, &bodies).await })
+    };
+    until("it waits", async || rig.has_waiters().await).await;
+    let draining = {
+        let idem = other.idem.clone();
+        tokio::spawn(async move { idem.drain(Duration::MAX).await })
+    };
+    tokio::task::yield_now().await;
+    assert!(!draining.is_finished());
+    held.release();
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    assert_eq!(waiter.await.unwrap().unwrap(), 1);
+    assert_eq!(draining.await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_the_store_has_not_answered_at_its_end_is_said() {
+    let (rig, said) = (Rig::new(), Said::default());
+    rig.store.always(Verb::Settle, Fault::hang());
+    let result = rig.count(Policy::new(), &Bodies::default()).await;
+    assert_eq!(result.unwrap(), 1);
+    let listens = said.listens(Level::WARN);
+    assert_eq!(rig.idem.drain(SOON).await, 0);
+    drop(listens);
+    let only = said.only();
+    assert!(only.contains("under_way=1 "), "{only}");
+    rig.store.heal();
+    rig.until_idle().await;
 }
 
 #[tokio::test]

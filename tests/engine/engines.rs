@@ -5,23 +5,15 @@ use std::time::Duration;
 use idem_core::engine::Builder;
 use idem_core::record::Status;
 use idem_core::store::StoreKey;
-use idem_core::{Error, Fingerprint, Idempotency, Key, Policy, Results};
+use idem_core::{Error, Fingerprint, Key, Policy, Results};
 use idem_tests::faulty::Verb;
 
 use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key};
 
-fn beside(rig: &Rig, options: impl FnOnce(Builder) -> Builder) -> Rig {
-    let builder = Idempotency::builder(rig.store.clone());
-    Rig {
-        idem: options(builder).build().unwrap(),
-        ..rig.clone()
-    }
-}
-
 #[tokio::test]
 async fn two_namespaces_on_one_store_do_not_meet() {
     let rig = Rig::new();
-    let other = beside(&rig, |builder| builder.namespace("other"));
+    let other = rig.beside(|builder| builder.namespace("other"));
     let bodies = Bodies::default();
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
     assert_eq!(other.count(Policy::new(), &bodies).await.unwrap(), 2);
@@ -36,7 +28,7 @@ async fn two_namespaces_on_one_store_do_not_meet() {
 #[tokio::test]
 async fn two_engines_in_one_namespace_are_one() {
     let rig = Rig::new();
-    let other = beside(&rig, |builder| builder);
+    let other = rig.beside(|builder| builder);
     let bodies = Bodies::default();
     assert_eq!(rig.count(Policy::new(), &bodies).await.unwrap(), 1);
     assert_eq!(other.count(Policy::new(), &bodies).await.unwrap(), 1);

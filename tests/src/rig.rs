@@ -54,6 +54,15 @@ impl Rig {
         Self { idem, store, clock }
     }
 
+    /// Another engine on the same store, as in another process.
+    pub fn beside(&self, options: impl FnOnce(Builder) -> Builder) -> Self {
+        let builder = Idempotency::builder(self.store.clone()).limit(LIMIT);
+        Self {
+            idem: options(builder).build().unwrap(),
+            ..self.clone()
+        }
+    }
+
     /// Runs `body` for the key `A`.
     pub async fn run<F>(&self, policy: Policy, body: impl FnOnce() -> F) -> Result<u32, Error>
     where

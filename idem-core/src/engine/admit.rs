@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::ask::late;
-use super::core::{Core, Counters};
+use super::core::{BusyToken, Core, Counters};
 use super::decide::{Decision, Refusal, decide};
 use super::guard::{AttemptGuard, ClaimGuard, UnguardedGuard};
 use super::wait::Waiter;
@@ -54,6 +54,11 @@ enum Answer {
 impl Request<'_> {
     pub(crate) async fn admit(&self) -> Result<Admission, Error> {
         let store_key = StoreKey::within(&self.core.namespace, &self.key);
+        // Also while it waits: it may be granted the record at any moment.
+        let _busy = BusyToken::new(self.core);
+        let impatient = self.core.busy.impatient();
+        // It leaves with the body that it is in: told an error, that would say what it has not done.
+        let is_inner = Attempt::current().is_some();
         let waits_until = self.settings.wait.map(driver::moment_in);
         let mut place: Option<Waiter> = None;
         let mut was_closed = false;
@@ -74,14 +79,17 @@ impl Request<'_> {
                     lease_left,
                 } => {
                     let until = waits_until.unwrap_or_else(Instant::now);
-                    if Instant::now() >= until {
-                        let retry_after = lease_left;
-                        return Err(self.refuse(Refusal::InProgress {
-                            running_for,
-                            retry_after,
-                        }));
+                    if Instant::now() < until {
+                        self.wait(&store_key, &mut place, lease_left, until).await;
+                        if is_inner || self.core.busy.impatient() == impatient {
+                            continue;
+                        }
                     }
-                    self.wait(&store_key, &mut place, lease_left, until).await;
+                    let retry_after = lease_left;
+                    return Err(self.refuse(Refusal::InProgress {
+                        running_for,
+                        retry_after,
+                    }));
                 }
                 Decision::ClaimAnew if !was_closed => was_closed = true,
                 // A new attempt that was closed as well, or a grant that nobody guards: no answer

@@ -105,11 +105,13 @@ impl Counters {
     }
 }
 
-/// How much is under way: attempts, and work that goes on after them.
+/// How much is under way: calls, attempts, and work that goes on after them.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
     count: AtomicUsize,
     idle: Signal,
+    /// How many drains have lost their patience.
+    impatient: AtomicUsize,
 }
 
 impl Busy {
@@ -120,6 +122,15 @@ impl Busy {
     /// Waits until nothing is under way.
     pub(crate) async fn until_idle(&self) {
         self.idle.until(|| self.count() == 0).await;
+    }
+
+    /// A number that changes when a drain loses its patience: who waited then has to leave.
+    pub(crate) fn impatient(&self) -> usize {
+        self.impatient.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn lose_patience(&self) {
+        self.impatient.fetch_add(1, Ordering::SeqCst);
     }
 }
 

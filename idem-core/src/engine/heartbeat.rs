@@ -11,7 +11,6 @@ use super::core::Core;
 use crate::attempt::{Attempt, Renewing};
 use crate::driver;
 use crate::record::RenewReply;
-use crate::store::StoreKey;
 
 /// Live attempts, and when each wants attention.
 ///
@@ -100,18 +99,15 @@ impl Heartbeats {
         attempt.no_renewal().await;
     }
 
-    /// Stops the bodies that run now, and names the keys of those that had not been told before.
-    pub(crate) fn stop_bodies(&self) -> Vec<StoreKey> {
+    /// Stops the bodies that run now. How many of them had not been told before.
+    pub(crate) fn stop_bodies(&self) -> usize {
         let attempts: Vec<_> = self
             .live()
             .attempts
             .values()
             .map(|pulse| pulse.attempt.clone())
             .collect();
-        let stopped = attempts.iter().filter(|attempt| attempt.stop());
-        stopped
-            .map(|attempt| attempt.inner().store_key.clone())
-            .collect()
+        attempts.iter().filter(|attempt| attempt.stop()).count()
     }
 
     /// Ends the task: there is no engine any more.

@@ -358,10 +358,14 @@ impl Idempotency {
         )))
     }
 
-    /// For the end of a process: waits until no attempt and no settle is under way, at most
-    /// `timeout`; then stops the bodies that still run, and those that begin because of it, and
-    /// lets their records say so. Stop taking new requests first. Returns how many attempts had to
-    /// be stopped.
+    /// For the end of a process: waits until no call, no attempt and no settle is under way, at most
+    /// `timeout`; then lets nobody wait any longer for somebody else's attempt (they get
+    /// [`Error::InProgress`]), stops the bodies that still run, and lets their records say so. Stop
+    /// taking new requests first. Returns how many attempts had to be stopped.
+    ///
+    /// It goes on for twice the engine's limit of a store call, and no longer: a warning says how much
+    /// is under way then, such as settles that the store has not answered. Their keys stay taken until
+    /// their leases end, and at hold until somebody says what happened.
     ///
     /// Only a body that holds a record by a lease can be stopped. One in transaction mode and one that
     /// runs unguarded are waited for no longer than a little over `timeout`, and go on; one without a
@@ -372,15 +376,25 @@ impl Idempotency {
     pub async fn drain(&self, timeout: Duration) -> usize {
         let busy = &self.core.busy;
         let _ = driver::by(driver::moment_in(timeout), busy.until_idle()).await;
+        // First: whoever waits for a body that is stopped could be granted its record.
+        busy.lose_patience();
+        self.core.waits.tell_all();
         let told = Instant::now() + self.core.times.limit * 2;
-        let mut stopped = Vec::new();
+        let mut stopped = 0;
         loop {
-            stopped.extend(self.core.heartbeats.stop_bodies());
-            // Whoever waited for a body that was stopped may be granted its record.
-            let is_over = busy.count() == 0 && !self.core.waits.has_any(&stopped);
+            // Again: a claim that was under way may have been granted.
+            stopped += self.core.heartbeats.stop_bodies();
+            let under_way = busy.count();
             let next = Instant::now() + Duration::from_millis(10);
-            if is_over || next > told || driver::sleep_until(next).await.is_err() {
-                return stopped.len();
+            if under_way == 0 {
+                return stopped;
+            }
+            if next > told || driver::sleep_until(next).await.is_err() {
+                tracing::warn!(
+                    under_way,
+                    "a drain is over, and calls or settles are not: they end with the process"
+                );
+                return stopped;
             }
         }
     }

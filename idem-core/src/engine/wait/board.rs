@@ -20,10 +20,13 @@ impl<K> Default for Board<K> {
 }
 
 impl<K: Clone + Eq + Hash> Board<K> {
-    /// Whether somebody waits for one of these keys.
-    pub(crate) fn has_any(&self, keys: &[K]) -> bool {
-        let channels = self.channels();
-        keys.iter().any(|key| channels.contains_key(key))
+    /// Lets everybody who waits look for himself.
+    pub(crate) fn tell_all(&self) {
+        let all: Vec<_> = self.channels().values().cloned().collect();
+        // Outside the lock: who is woken may come here.
+        for channel in all {
+            channel.send_modify(|changes| *changes += 1);
+        }
     }
 
     /// Joins those who wait for `key`. Who is the first is given the channel's other end as well:
