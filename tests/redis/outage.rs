@@ -165,6 +165,15 @@ async fn those_who_call_a_frozen_master_leave_the_connection_to_the_others() {
 
 #[tokio::test]
 async fn a_master_that_was_replaced_is_found_while_the_others_are_called() {
+    a_replaced_master_is_found_by_callers_with(LIMIT / 2).await;
+}
+
+#[tokio::test]
+async fn a_master_that_was_replaced_is_found_by_callers_with_short_patience() {
+    a_replaced_master_is_found_by_callers_with(LIMIT / 10).await;
+}
+
+async fn a_replaced_master_is_found_by_callers_with(patience: Duration) {
     let scene = Scene::set(SOON).await;
     let store = scene.store(LIMIT).await;
     first_call(&store, 0, scene.now).await;
@@ -176,7 +185,7 @@ async fn a_master_that_was_replaced_is_found_while_the_others_are_called() {
         async move {
             let (key, begin) = (order(0), Instant::now());
             while !matches!(
-                timeout(LIMIT / 2, store.claim(&key, &claim)).await,
+                timeout(patience, store.claim(&key, &claim)).await,
                 Ok(Ok(_))
             ) {
                 assert!(begin.elapsed() < PATIENCE);

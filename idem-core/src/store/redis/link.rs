@@ -40,9 +40,11 @@ pub(super) struct Link {
     /// Milliseconds since `born` at which a call was sent after which nothing was heard; 0 if the
     /// last thing that happened was an answer.
     silent_since: AtomicU64,
-    /// Failures, and calls that were given up after a long wait, to a cluster since it was last
+    /// Failures, and long waits of calls that were given up, to a cluster since it was last
     /// looked at: other nodes' answers say nothing about the one that is silent.
     given_up: AtomicU32,
+    /// Microseconds that calls have waited which were given up, until they make a long wait.
+    waited: AtomicU64,
     /// Milliseconds since `born` at which a cluster was last looked at.
     looked_at: AtomicU64,
     /// How long a call may take.
@@ -59,6 +61,7 @@ impl Link {
             born: Instant::now(),
             silent_since: AtomicU64::new(0),
             given_up: AtomicU32::new(0),
+            waited: AtomicU64::new(0),
             looked_at: AtomicU64::new(0),
         }
     }
@@ -123,6 +126,18 @@ impl Link {
         }
     }
 
+    /// Notes that a call was given up after so long. A part of a limit, after which an engine sends
+    /// again, is a long wait; so are several short ones, of callers with less patience.
+    fn note_wait(&self, waited: Duration) {
+        let micros = |wait: Duration| u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+        let waited = micros(waited);
+        let before = self.waited.fetch_add(waited, Ordering::Relaxed);
+        if before.saturating_add(waited) >= micros(self.patience / 4) {
+            self.waited.store(0, Ordering::Relaxed);
+            self.note_failure();
+        }
+    }
+
     /// Looks at what is silent. A cluster of which any node answers is of use to all keys but those
     /// of the silent ones; only other masters than it began with are a reason for a new connection,
     /// because nobody tells the client of a fail-over as long as it asks a node that is dead.
@@ -176,9 +191,8 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // A call is resent after a part of its limit; somebody who leaves at once says nothing.
-        if !self.is_answered && self.since.elapsed() >= self.link.patience / 4 {
-            self.link.note_failure();
+        if !self.is_answered {
+            self.link.note_wait(self.since.elapsed());
         }
     }
 }
