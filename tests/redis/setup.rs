@@ -53,12 +53,25 @@ async fn a_strict_engine_does_not_start_on_a_server_that_is_doubted() {
         let engine = Idempotency::redis(&server.url()).await.unwrap();
         engine.strict().await
     };
-    let refused = start(kept().max_memory("100mb", "allkeys-lru")).await;
-    let Err(Error::InvalidPolicy { reason }) = &refused else {
-        panic!("{refused:?}");
-    };
-    assert!(reason.contains("allkeys-lru"), "{reason}");
+    for (doubted, named) in [
+        (kept().max_memory("100mb", "allkeys-lru"), "allkeys-lru"),
+        (RedisOptions::new().aof(Fsync::Never), "appendfsync no"),
+    ] {
+        let refused = start(doubted).await;
+        let Err(Error::InvalidPolicy { reason }) = &refused else {
+            panic!("{refused:?}");
+        };
+        assert!(reason.contains(named), "{reason}");
+    }
     start(kept()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_writes_when_its_kernel_likes_is_doubted() {
+    let options = RedisOptions::new().aof(Fsync::Never);
+    assert_eq!(found(options).await, ["no_fsync"]);
+    let options = RedisOptions::new().aof(Fsync::Always);
+    assert!(found(options).await.is_empty());
 }
 
 #[tokio::test]

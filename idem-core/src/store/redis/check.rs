@@ -60,13 +60,16 @@ async fn facts(link: &Link, node: Option<&Node>) -> RedisResult<Facts> {
     let answered = Instant::now();
     let (seconds, micros): (u64, u64) = read(time)?;
     let info = ask(link, node, ::redis::cmd("INFO")).await?;
-    let mut get = ::redis::cmd("CONFIG");
-    get.arg("GET").arg("save");
-    // Many hosted servers let nobody ask; what INFO says is judged all the same.
-    let config = match ask(link, node, get).await {
-        Ok(config) => read(config)?,
-        Err(_) => HashMap::new(),
-    };
+    let mut config = HashMap::new();
+    // One by one: before Redis 7 nobody may ask for several.
+    for name in ["save", "appendfsync"] {
+        let mut get = ::redis::cmd("CONFIG");
+        get.arg("GET").arg(name);
+        // Many hosted servers let nobody ask; what INFO says is judged all the same.
+        if let Ok(answer) = ask(link, node, get).await {
+            config.extend(read::<HashMap<String, String>>(answer)?);
+        }
+    }
     Ok(Facts {
         info: read(info)?,
         config,
@@ -102,7 +105,7 @@ fn eviction(facts: &Facts, place: &str) -> Option<Finding> {
 fn persistence(facts: &Facts, place: &str) -> Option<Finding> {
     let is_appending = facts.info.get::<String>("aof_enabled").as_deref() == Some("1");
     if is_appending {
-        return None;
+        return fsync(facts, place);
     }
     let snapshots = facts.config.get("save");
     let detail = match snapshots.map(String::as_str) {
@@ -119,6 +122,16 @@ fn persistence(facts: &Facts, place: &str) -> Option<Finding> {
     Some(Finding {
         code: "no_persistence",
         detail,
+    })
+}
+
+fn fsync(facts: &Facts, place: &str) -> Option<Finding> {
+    let when = facts.config.get("appendfsync")?;
+    (when == "no").then(|| Finding {
+        code: "no_fsync",
+        detail: format!(
+            "{place} leaves it to its kernel when the append-only file reaches the disk (appendfsync no): where power is lost, so are the records of half a minute or more, and what they guarded runs again; set appendfsync everysec"
+        ),
     })
 }
 
