@@ -225,8 +225,9 @@ pub struct Forget {
 }
 
 impl Forget {
-    /// Also ends a live attempt, which will be told that it was superseded, and drops foreign
-    /// bytes.
+    /// Also ends a live attempt, and drops foreign bytes. The attempt is told at its next heartbeat,
+    /// and its body is dropped; at hold, past its checkpoint, it hears so by
+    /// [`lost`](crate::Attempt::lost) alone and runs on: the next call may run beside it.
     pub fn force(mut self) -> Self {
         self.force = true;
         self
@@ -280,8 +281,9 @@ pub struct Resolve {
 }
 
 impl Resolve {
-    /// Also of a live attempt, which will be told that it was superseded. Its body may still be
-    /// running: know that it does nothing any more.
+    /// Also of a live attempt, which is told as by [`Forget::force`]: at hold, past its checkpoint, its
+    /// body runs on, and after [`NotDone`] the next call may run beside it. Know that it does nothing
+    /// any more.
     pub fn force(mut self) -> Self {
         self.force = true;
         self
