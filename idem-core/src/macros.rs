@@ -175,7 +175,7 @@
 /// | `prefix = "order:pay"` | required | the business type; one function each, and always the same |
 /// | `key = …` | required unless `token` | see above |
 /// | `token = …`, `subject = …` | none | a one-time token in place of the key, and whose it is; see above |
-/// | `expire` | 24 h | how long a finished record is kept |
+/// | `expire` | 24 h | how long a finished record is kept; a round trip to the store has to fit well into half of it, the longest lease that is not said |
 /// | `lease` | 30 s, or `expire / 2` if less | how long a silent attempt keeps its record; at least 1 s |
 /// | `on_duplicate = "replay"`, `"reject"` | replay | give the stored result, or `Error::Duplicate` |
 /// | `in_progress = "reject"`, `"wait"` | reject | `Error::InProgress`, or wait for the running attempt |

@@ -121,6 +121,9 @@ impl Policy {
 
     /// How long a finished record is kept: from a millisecond to [`LONGEST_EXPIRE`]. Choose it
     /// longer than anything upstream goes on resending.
+    ///
+    /// A lease that is not said is at most half of it. A round trip to the store has to fit well into
+    /// that: an attempt that hears of its grant too late does not run.
     pub const fn expire(mut self, expire: Duration) -> Self {
         self.expire = Some(expire);
         self
