@@ -80,7 +80,8 @@ pub struct Counts {
     pub record_lost: u64,
     /// Bodies that ran without a guard, because the store gave no answer.
     pub unguarded: u64,
-    /// Results that were given to the caller before the store confirmed them.
+    /// Ends of attempts that their callers heard of before the store confirmed them: results, errors,
+    /// panics, and a `recover` that could not tell.
     pub unconfirmed: u64,
     /// Attempts that lost their lease.
     pub lease_lost: u64,

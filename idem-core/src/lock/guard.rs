@@ -51,8 +51,8 @@ impl LockGuard {
         self.lock.clone()
     }
 
-    /// Releases the lock, and wakes one of those who wait for it. Call it after the commit of what
-    /// was done under the lock.
+    /// Releases the lock, and wakes those who wait for it, one of whom gets it. Call it after the
+    /// commit of what was done under the lock.
     ///
     /// # Errors
     /// [`Error::LeaseLost`] if it was lost before: somebody else may have had it, so do not trust

@@ -86,7 +86,8 @@ impl Lock {
     }
 
     /// Whether it is no longer surely held. Looks at the clock, too: a process that was stopped
-    /// for a while sees it at once.
+    /// for a while sees it at once. After a machine's sleep, which that clock leaves out on Linux, it
+    /// is seen at the next heartbeat.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.attempt.lose_if_late();
