@@ -53,6 +53,9 @@
 //! does with its client, run all from the `begin()` to the commit in a task of its own
 //! (`tokio::spawn`).
 //!
+//! On MySQL, not on MariaDB, a call that is dropped while it waits for a key in vain leaves its session
+//! with an `innodb_lock_wait_timeout` of one second, until the next call on it.
+//!
 //! # Concurrent calls on the same key
 //! The key is the first call's until its caller ends the transaction. Others get
 //! [`Error::InProgress`], on PostgreSQL at once, on MySQL within two seconds, or wait for that end

@@ -161,14 +161,15 @@ impl Within for MySql {
 
 /// Lock, read and mark: one message. What stands in `/*M! */` is read by MariaDB alone, which also
 /// knows a patience of 0. But duplicates of a finished request hold its row as well, each for a
-/// moment, and all but one would be told that it runs.
+/// moment, and all but one would be told that it runs. MySQL sets the variable only to a whole number,
+/// and what mixes signed and unsigned ones is a decimal there.
 fn lock(at: &Address, patience: Duration) -> String {
     let seconds = lock_wait_timeout(patience);
     format!(
         "SET @idem_tx_patience = IF(VERSION() LIKE '%MariaDB%', NULL, \
          CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED)), \
-         SESSION innodb_lock_wait_timeout = \
-         IF(VERSION() LIKE '%MariaDB%', @@SESSION.innodb_lock_wait_timeout, {seconds}); \
+         SESSION innodb_lock_wait_timeout = CAST(IF(VERSION() LIKE '%MariaDB%', \
+         @@SESSION.innodb_lock_wait_timeout, {seconds}) AS UNSIGNED); \
          /*M! SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ {}; \
          {PATIENT_AGAIN}; {}; {}",
         insert_or_lock(at),
