@@ -14,8 +14,10 @@ use idem_core::conformance::Harness;
 use idem_core::store::{PostgresStore, Store};
 use idem_tests::attempt::key;
 use idem_tests::database::{Database, OnPostgres};
+use idem_tests::proxy::{Mode, Proxy};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
+use tokio::runtime::Builder;
 
 const LIMIT: Duration = Duration::from_millis(200);
 const SLOW: Duration = Duration::from_millis(300);
@@ -76,6 +78,33 @@ async fn a_connection_that_takes_longer_than_a_call_is_there_for_a_later_one() {
         assert!(begin.elapsed() < Duration::from_secs(10), "{error:?}");
     }
     assert!(opened.load(Ordering::SeqCst) <= MOST);
+}
+
+/// Or a user whose password is another one by now: who has the pool tells it, and nothing else.
+#[test]
+fn every_runtime_finds_a_server_that_has_moved() {
+    let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+    let (home, other) = (runtime(), runtime());
+    let database = home.block_on(async {
+        let database = OnPostgres::empty().await;
+        database.fresh_store().await;
+        database
+    });
+    let wire = Proxy::start(database.address()).unwrap();
+    let moved = database.options();
+    let (pool, store) = home.block_on(async {
+        let pool = PgPool::connect_lazy_with(moved.clone().port(wire.address().port()));
+        (pool.clone(), PostgresStore::new(pool))
+    });
+    let asks = || {
+        for runtime in [&home, &other] {
+            runtime.block_on(store.now()).unwrap();
+        }
+    };
+    asks();
+    wire.set(Mode::Cut);
+    pool.set_connect_options(moved);
+    asks();
 }
 
 /// A pooler that has no connection left lets nobody in, by a code that says nothing else.

@@ -226,7 +226,8 @@ sql_store! {
     /// A store of records in PostgreSQL.
     ///
     /// The pool serves the runtime in which the store is made; other runtimes that use the store,
-    /// such as the one that renews leases, get a pool of their own with the same options.
+    /// such as the one that renews leases, get a pool of their own with the same options, also
+    /// where its `set_connect_options` has changed them.
     ///
     /// A pooler that gives each transaction another session, as `PgBouncer` does by `pool_mode =
     /// transaction`, has to keep prepared statements (from 1.21 on, by `max_prepared_statements`).
@@ -239,8 +240,9 @@ sql_store! {
     /// A store of records in MySQL 8, or in MariaDB 10.6 or later.
     ///
     /// The pool serves the runtime in which the store is made; other runtimes that use the store,
-    /// such as the one that renews leases, get a pool of their own with the same options. It has
-    /// to allow several statements in one message, as it does by default.
+    /// such as the one that renews leases, get a pool of their own with the same options, also
+    /// where its `set_connect_options` has changed them. It has to allow several statements in one
+    /// message, as it does by default.
     MySqlStore over sqlx::MySql
 }
 

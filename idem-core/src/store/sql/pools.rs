@@ -4,7 +4,8 @@
 //! still when that one is blocked and is dead when that one has ended. An engine is called from
 //! any runtime, and renews from one of its own just because a body may block the caller's. So the
 //! given pool serves the runtime in which the store was made (or first used), and every other
-//! runtime gets a pool of its own with the same options, for as long as it lives.
+//! runtime gets a pool of its own with the same options, for as long as it lives. Where those with
+//! which the given pool connects are changed, as to another password, the others follow.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,10 +17,10 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::Semaphore;
 
 use super::carried::carried;
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Options};
 use super::held::{Heard, Held};
 
-type Others<D> = RwLock<HashMap<Id, Lender<D>>>;
+type Others<D> = RwLock<HashMap<Id, Other<D>>>;
 
 pub(super) struct Pools<D: Dialect> {
     given: Lender<D>,
@@ -60,27 +61,31 @@ impl<D: Dialect> Pools<D> {
         if !D::IS_SERVED_BY_A_RUNTIME || *self.home.get_or_init(|| id) == id {
             return self.given.clone();
         }
+        let options = self.given.pool.connect_options();
         let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lender) = others.get(&id) {
-            return lender.clone();
+        if let Some(other) = others.get(&id)
+            && Arc::ptr_eq(&other.options, &options)
+        {
+            return other.lender.clone();
         }
         drop(others);
-        self.open(&runtime)
+        self.open(&runtime, options)
     }
 
-    fn open(&self, runtime: &Handle) -> Lender<D> {
+    fn open(&self, runtime: &Handle, options: Arc<Options<D>>) -> Lender<D> {
         let id = runtime.id();
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         let place = match others.entry(id) {
-            Entry::Occupied(lender) => return lender.get().clone(),
+            Entry::Occupied(mut other) => return other.get_mut().follow(options),
             Entry::Vacant(place) => place,
         };
-        let given = &self.given.pool;
-        let options = given.options().clone();
-        let pool = options.connect_lazy_with((*given.connect_options()).clone());
-        let lender = Lender::new(pool);
+        let pool = self.given.pool.options().clone();
+        let lender = Lender::new(pool.connect_lazy_with((*options).clone()));
         let closed = lender.pool.close_event();
-        place.insert(lender.clone());
+        place.insert(Other {
+            lender: lender.clone(),
+            options,
+        });
         // A runtime that has been shut down drops the task at once, and this needs the lock.
         drop(others);
         let ending = Ending {
@@ -92,6 +97,20 @@ impl<D: Dialect> Pools<D> {
             closed.await;
         });
         lender
+    }
+}
+
+/// The pool of another runtime, and the options of the given one that it connects with.
+struct Other<D: Dialect> {
+    lender: Lender<D>,
+    options: Arc<Options<D>>,
+}
+
+impl<D: Dialect> Other<D> {
+    fn follow(&mut self, options: Arc<Options<D>>) -> Lender<D> {
+        self.lender.pool.set_connect_options((*options).clone());
+        self.options = options;
+        self.lender.clone()
     }
 }
 
@@ -160,12 +179,12 @@ struct Ending<D: Dialect> {
 impl<D: Dialect> Drop for Ending<D> {
     fn drop(&mut self) {
         if let Some(others) = self.others.upgrade() {
-            let lender = others
+            let other = others
                 .write()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&self.id);
             // Outside the lock: this drops connections.
-            drop(lender);
+            drop(other);
         }
     }
 }
@@ -203,6 +222,21 @@ mod tests {
         assert_eq!(how_many(&pools), 1);
         drop(other);
         assert_eq!(how_many(&pools), 0);
+    }
+
+    #[test]
+    fn another_runtime_connects_as_the_given_pool_does_by_now() {
+        let home = Runtime::new().unwrap();
+        let pools = pools(&home);
+        let other = Runtime::new().unwrap();
+        let used = || other.block_on(async { pools.here().pool.connect_options() });
+        let first = used();
+        assert!(Arc::ptr_eq(&used(), &first));
+
+        let given = &pools.given.pool;
+        given.set_connect_options((*first).clone().username("renewed"));
+        assert_eq!(used().get_username(), "renewed");
+        assert_eq!(how_many(&pools), 1);
     }
 
     #[test]
