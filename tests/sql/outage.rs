@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use idem_core::StoreError;
 use idem_core::store::{Store, StoreKey};
+use idem_core::{StoreError, StoreErrorKind};
 use idem_tests::attempt::{TERMS, claim, key};
 use idem_tests::database::{Aside, Database, OnMariaDb, OnPostgres};
 use idem_tests::proxy::{Mode, Proxy};
@@ -164,18 +164,21 @@ fn a_call_to_mariadb_that_is_dropped_outside_is_put_in_order() {
     a_call_that_is_dropped_outside_is_put_in_order::<OnMariaDb>();
 }
 
-/// The address without the password, and what to look at.
+/// The address without the password, and what to look at; also where the call itself has all that the
+/// pool may open.
 #[tokio::test]
 async fn a_database_that_is_not_there_is_named_by_its_address() {
     let port = idem_tests::port::Port::take().unwrap();
     let url = format!("postgres://shop:secret@127.0.0.1:{}/shop", port.number());
-    let pool = sqlx::PgPool::connect_lazy(&url).unwrap();
-    let store = idem_core::store::PostgresStore::new(pool).limit(LIMIT);
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1);
+    let store = idem_core::store::PostgresStore::new(pool.connect_lazy(&url).unwrap());
+    let store = store.limit(LIMIT);
     let now = idem_core::record::StoreTime::from_micros(1);
     let unclaimed = store
         .claim(&key("outage", "A"), &claim(1, now, TERMS))
         .await;
     let unclaimed = unclaimed.unwrap_err();
+    assert_eq!(unclaimed.kind(), StoreErrorKind::Unavailable);
     assert!(unclaimed.is_before_sending());
     for told in [
         unclaimed.to_string(),

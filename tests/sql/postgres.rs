@@ -2,12 +2,13 @@
 
 mod purge;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use idem_core::StoreErrorKind;
 use idem_core::conformance::Harness;
 use idem_core::record::{Issue, Subject};
 use idem_core::store::{PostgresStore, Store};
+use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use idem_tests::attempt::{TERMS, claim, codes, key};
 use idem_tests::database::{Aside, Database, OnPostgres, locked, rows, scenes};
 use idem_tests::long::operations;
@@ -115,6 +116,38 @@ async fn a_claim_with_a_token_waits_no_longer_than_one_without() {
     let told = told.unwrap_err();
     assert_eq!(told.kind(), StoreErrorKind::Conflict, "{told}");
     assert!(told.is_before_sending() && waited < LIMIT / 2, "{waited:?}");
+}
+
+/// Other work of the program has the whole pool, for longer than the store waits for an answer: that
+/// says nothing of the database, which knows that the body has run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pool_in_other_hands_is_no_leave_to_run() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let database = OnPostgres::empty().await;
+    database.fresh_store().await;
+    let pool = PgPoolOptions::new().max_connections(2);
+    let pool = pool.connect_with(database.options()).await.unwrap();
+    let store = PostgresStore::new(pool.clone()).limit(LIMIT);
+    let idem = Idempotency::builder(store).build().unwrap();
+    let bodies = AtomicU32::new(0);
+    let call = || {
+        let key = Key::new("order", "1").unwrap();
+        idem.run(key, Policy::new().run_on_store_error(), async || {
+            Ok::<_, Error>(bodies.fetch_add(1, Ordering::SeqCst))
+        })
+    };
+    assert_eq!(call().await.unwrap(), 0);
+    let taken = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
+    tokio::time::sleep(LIMIT).await;
+    match call().await {
+        Err(Error::Store { source, .. }) => {
+            assert_eq!(source.kind(), StoreErrorKind::Conflict, "{source}");
+        }
+        other => panic!("{other:?}"),
+    }
+    drop(taken);
+    assert_eq!(call().await.unwrap(), 0);
+    assert_eq!(bodies.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

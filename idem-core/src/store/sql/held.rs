@@ -1,6 +1,6 @@
 //! A connection that one call has.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use sqlx::Database;
@@ -22,6 +22,9 @@ impl Heard {
     }
 }
 
+/// The turn of a call, and what tells its pool that it has a connection.
+pub(super) type Turn = (OwnedSemaphorePermit, Weak<()>);
+
 /// A connection that goes back to its pool only where it is known in what state it is. In any other
 /// case, which is a failure of the wire, or work that was not carried to its end, it is closed, and
 /// the server rolls back what it holds. (A transaction of sqlx can go back to the pool open if its
@@ -31,15 +34,11 @@ pub(super) struct Held<D: Database> {
     connection: Option<PoolConnection<D>>,
     heard: Arc<Heard>,
     /// For as long as it has the connection.
-    _turn: OwnedSemaphorePermit,
+    _turn: Turn,
 }
 
 impl<D: Database> Held<D> {
-    pub(super) fn new(
-        connection: PoolConnection<D>,
-        heard: Arc<Heard>,
-        turn: OwnedSemaphorePermit,
-    ) -> Self {
+    pub(super) fn new(connection: PoolConnection<D>, heard: Arc<Heard>, turn: Turn) -> Self {
         Self {
             connection: Some(connection),
             heard,

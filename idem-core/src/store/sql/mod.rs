@@ -51,7 +51,8 @@
 //! [`InProgress`](crate::Error::InProgress) of unknown age, with a second to wait. Everything else, also
 //! what would be so in an SQLite file, which is locked for all keys at once, fails with a
 //! [`StoreError`] of kind [`Conflict`](crate::StoreErrorKind::Conflict), as when deadlocks and
-//! serialisation failures went on for all of the limit. A one-time token is looked up before any lock is
+//! serialisation failures went on for all of the limit, or where other work of the program had every
+//! connection that the pool may have. A one-time token is looked up before any lock is
 //! asked for, so that a wrong one is refused as fast as always.
 
 mod carried;

@@ -43,10 +43,12 @@ impl<D: Dialect> Pools<D> {
         D::place(&self.given.pool.connect_options())
     }
 
-    /// Whether the database has let a call of the current runtime in, or has answered one, for so
-    /// long. If it has and there is no connection, others have them all.
-    pub(super) fn is_heard_within(&self, time: Duration) -> bool {
-        self.here().heard.is_within(time)
+    /// Whether others have the connections that a call of the current runtime waits for: the
+    /// database has let one in, or has answered one, for so long; or what has them all is other
+    /// work of the caller's, of which nobody here can tell whether it is answered.
+    pub(super) fn is_busy(&self, time: Duration) -> bool {
+        let here = self.here();
+        here.heard.is_within(time) || here.is_in_other_hands()
     }
 
     /// A connection that is served by the current runtime, in which every call is made.
@@ -123,6 +125,8 @@ struct Lender<D: Dialect> {
     pool: Pool<D>,
     turns: Arc<Semaphore>,
     heard: Arc<Heard>,
+    /// Pointed to by each call that has a connection, or opens one.
+    lent: Arc<()>,
 }
 
 // Not derived: that would ask for a database that can be cloned.
@@ -132,6 +136,7 @@ impl<D: Dialect> Clone for Lender<D> {
             pool: self.pool.clone(),
             turns: Arc::clone(&self.turns),
             heard: Arc::clone(&self.heard),
+            lent: Arc::clone(&self.lent),
         }
     }
 }
@@ -144,7 +149,12 @@ impl<D: Dialect> Lender<D> {
             pool,
             turns: Arc::new(Semaphore::new(turns.min(Semaphore::MAX_PERMITS))),
             heard: Arc::default(),
+            lent: Arc::default(),
         }
+    }
+
+    fn is_in_other_hands(&self) -> bool {
+        is_full(&self.pool) && Arc::weak_count(&self.lent) == 0
     }
 
     /// A connection. When the call has given up while one was tested or opened, that goes on for as
@@ -153,13 +163,16 @@ impl<D: Dialect> Lender<D> {
         let turn = self.turns.acquire_owned().await;
         // Nobody closes it.
         let turn = turn.map_err(|_| sqlx::Error::PoolClosed)?;
-        let (pool, heard) = (self.pool, self.heard);
+        let (pool, heard, ours) = (self.pool, self.heard, self.lent);
         let lent = async move {
+            // In a full pool nothing is opened or tested until somebody gives a connection back.
+            let opens = (!is_full(&pool)).then(|| Arc::downgrade(&ours));
             let connection = pool.acquire().await?;
+            let lent = opens.unwrap_or_else(|| Arc::downgrade(&ours));
             if pool.options().get_test_before_acquire() {
                 heard.now();
             }
-            Ok(Held::new(connection, heard, turn))
+            Ok(Held::new(connection, heard, (turn, lent)))
         };
         carried(patience, lent, async |lent: sqlx::Result<Held<D>>| {
             if let Ok(unused) = lent {
@@ -168,6 +181,11 @@ impl<D: Dialect> Lender<D> {
         })
         .await
     }
+}
+
+/// Whether a pool has no connection left, nor may open one.
+fn is_full<D: Dialect>(pool: &Pool<D>) -> bool {
+    pool.num_idle() == 0 && pool.size() >= pool.options().get_max_connections()
 }
 
 /// Dropped when its runtime ends.

@@ -153,7 +153,7 @@ impl<D: Dialect> Records<D> {
         match tokio::time::timeout(self.limit / 20, self.now()).await {
             Ok(Ok(_)) => Fault::locked(),
             // Others wait for it with all the connections there are.
-            _ if self.pools.is_heard_within(self.limit) => Fault::locked(),
+            _ if self.pools.is_busy(self.limit) => Fault::locked(),
             _ => self.too_late(),
         }
     }
@@ -252,11 +252,11 @@ impl<D: Dialect> Records<D> {
         }
     }
 
-    /// There was no connection in time. A database that was heard of meanwhile is there: others have
-    /// the connections, and may have them for the very record.
+    /// There was no connection in time. Where others have them, they may have them for the very
+    /// record.
     fn too_late(&self) -> Fault {
         let place = self.pools.place();
-        if self.pools.is_heard_within(self.limit) {
+        if self.pools.is_busy(self.limit) {
             return Fault::busy(&place);
         }
         let why = format!(
