@@ -125,6 +125,22 @@ async fn a_session_whose_call_is_refused_gets_its_own_patience_back() {
     mariadb::a_session_whose_call_is_refused_gets_its_own_patience_back(&database).await;
 }
 
+#[tokio::test]
+async fn connections_that_only_read_are_given_up() {
+    const MOST: u32 = 2;
+    let database = OnMariaDb::empty().await;
+    database.fresh_store().await;
+    let pool = database.pool(MOST).await;
+    let mut all = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
+    for session in &mut all {
+        let set = sqlx::raw_sql("SET SESSION TRANSACTION READ ONLY");
+        set.execute(&mut **session).await.unwrap();
+    }
+    drop(all);
+    let store = MySqlStore::new(pool);
+    scenes::connections_that_only_read_are_given_up(&store, MOST).await;
+}
+
 /// More than a statement of MySQL has parameters.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_of_any_size_deletes_a_backlog() {

@@ -151,6 +151,23 @@ async fn a_pool_in_other_hands_is_no_leave_to_run() {
 }
 
 #[tokio::test]
+async fn connections_that_only_read_are_given_up() {
+    const MOST: u32 = 2;
+    let database = OnPostgres::empty().await;
+    database.fresh_store().await;
+    let pool = PgPoolOptions::new().max_connections(MOST);
+    let pool = pool.connect_with(database.options()).await.unwrap();
+    let mut all = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
+    for session in &mut all {
+        let set = sqlx::raw_sql("SET default_transaction_read_only = on");
+        set.execute(&mut **session).await.unwrap();
+    }
+    drop(all);
+    let store = PostgresStore::new(pool);
+    scenes::connections_that_only_read_are_given_up(&store, MOST).await;
+}
+
+#[tokio::test]
 async fn check_names_what_can_lose_records() {
     let database = OnPostgres::empty().await;
     let store = database.fresh_store().await;

@@ -259,10 +259,11 @@ pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
 pub async fn a_session_whose_call_is_refused_gets_its_own_patience_back(database: &OnMariaDb) {
     const REFUSED: [(&str, &str, StoreErrorKind, &str); 2] = [
         (
-            "no writing",
-            "SET SESSION TRANSACTION READ ONLY",
+            "no room",
+            "CREATE TRIGGER no_room BEFORE INSERT ON idempotent_record FOR EACH ROW \
+             SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114",
             StoreErrorKind::Refused,
-            "SET SESSION TRANSACTION READ WRITE",
+            "DROP TRIGGER no_room",
         ),
         (
             "a deadlock",

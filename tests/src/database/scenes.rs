@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use idem_core::StoreErrorKind;
 use idem_core::record::{ClaimReply, Slot, Terms};
 use idem_core::store::{Scan, Store};
 use tokio::runtime::Builder;
@@ -140,6 +141,23 @@ pub async fn a_storm_on_few_keys_grants_each_once<S: Store + Clone>(stores: &[S]
         .into_iter()
         .filter(|granted| *granted);
     assert_eq!(granted.count() as u64, KEYS);
+}
+
+/// As after a switch-over: so many connections lead to a server that only reads by now.
+pub async fn connections_that_only_read_are_given_up<S: Store>(store: &S, connections: u32) {
+    let (key, now) = (key("switched", "over"), store.now().await.unwrap());
+    let claim = claim(1, now, TERMS);
+    let mut refusals = 0;
+    let granted = loop {
+        match store.claim(&key, &claim).await {
+            Ok(answer) => break answer.reply,
+            Err(refused) => assert_eq!(refused.kind(), StoreErrorKind::Refused, "{refused}"),
+        }
+        refusals += 1;
+        assert!(refusals <= connections, "they are used on and on");
+    };
+    grant(granted);
+    assert!(refusals > 0, "none was used");
 }
 
 /// A body that blocks its thread does not keep the driver's thread from renewing its lease.

@@ -116,7 +116,9 @@ impl<D: Dialect> Classes for D {
             Class::Conflict => Trouble::Serialization,
             Class::Deadlock => Trouble::Deadlock,
             Class::Locked | Class::Busy => Trouble::Locked,
-            Class::Unavailable | Class::Refused | Class::NotLetIn => Trouble::Away,
+            Class::Unavailable | Class::Refused | Class::ReadOnly | Class::NotLetIn => {
+                Trouble::Away
+            }
             Class::Stopped
             | Class::Overslept
             | Class::Unprepared

@@ -28,6 +28,8 @@ pub(super) enum Class {
     Unavailable,
     /// The database can not take the write now.
     Refused,
+    /// The same, by this session: its server, or the session itself, only reads.
+    ReadOnly,
     /// The session was idle, or its transaction open, for longer than the server lets it. In one of the
     /// store this process stood still; in another one it is what is done there.
     Overslept,
@@ -158,7 +160,7 @@ impl From<Fault> for StoreError {
                 ": stopped before its end, perhaps while it waited for another transaction",
             ),
             Class::Unavailable | Class::Overslept => (StoreErrorKind::Unavailable, ""),
-            Class::Refused => (StoreErrorKind::Refused, ""),
+            Class::Refused | Class::ReadOnly => (StoreErrorKind::Refused, ""),
             Class::NotLetIn => (StoreErrorKind::Misconfigured, ""),
             Class::Unprepared => (
                 StoreErrorKind::Misconfigured,

@@ -7,6 +7,9 @@ use sqlx::Database;
 use sqlx::pool::PoolConnection;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::dialect::Dialect;
+use super::fault::Class;
+
 /// When a database was heard last.
 #[derive(Debug, Default)]
 pub(super) struct Heard(Mutex<Option<Instant>>);
@@ -27,7 +30,8 @@ pub(super) type Turn = (OwnedSemaphorePermit, Weak<()>);
 
 /// A connection that goes back to its pool only where it is known in what state it is. In any other
 /// case, which is a failure of the wire, or work that was not carried to its end, it is closed, and
-/// the server rolls back what it holds. (A transaction of sqlx can go back to the pool open if its
+/// the server rolls back what it holds. So is one that only reads: after a switch-over, a new one may
+/// lead to the server that writes. (A transaction of sqlx can go back to the pool open if its
 /// `begin` is dropped at the wrong moment, and a connection to MySQL in the middle of an answer.)
 #[derive(Debug)]
 pub(super) struct Held<D: Database> {
@@ -37,7 +41,7 @@ pub(super) struct Held<D: Database> {
     _turn: Turn,
 }
 
-impl<D: Database> Held<D> {
+impl<D: Dialect> Held<D> {
     pub(super) fn new(connection: PoolConnection<D>, heard: Arc<Heard>, turn: Turn) -> Self {
         Self {
             connection: Some(connection),
@@ -61,8 +65,13 @@ impl<D: Database> Held<D> {
     /// Gives the connection back, if the last statement on it, which left no transaction open, has
     /// had its whole answer.
     pub(super) fn after<T>(mut self, answer: sqlx::Result<T>) -> sqlx::Result<T> {
-        if matches!(answer, Ok(_) | Err(sqlx::Error::Database(_))) {
-            self.heard.now();
+        let goes_back = match &answer {
+            Ok(_) => true,
+            Err(sqlx::Error::Database(error)) => D::class(&**error) != Class::ReadOnly,
+            Err(_) => return answer,
+        };
+        self.heard.now();
+        if goes_back {
             drop(self.connection.take());
         }
         answer
@@ -72,7 +81,7 @@ impl<D: Database> Held<D> {
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 impl<D> Held<D>
 where
-    D: Database,
+    D: Dialect,
     for<'c> &'c mut D::Connection: sqlx::Executor<'c, Database = D>,
 {
     /// Runs `begin`, one or more statements. Where the database refuses one of them, `undo` takes back
@@ -82,10 +91,12 @@ where
         match begin.execute(self.connection()?).await {
             Ok(_) => Ok(self),
             Err(error) => {
-                if matches!(error, sqlx::Error::Database(_)) {
+                if let sqlx::Error::Database(refusal) = &error {
                     self.heard.now();
-                    // What it says is of less use than why this is needed.
-                    let _ = self.end(undo).await;
+                    if D::class(&**refusal) != Class::ReadOnly {
+                        // What it says is of less use than why this is needed.
+                        let _ = self.end(undo).await;
+                    }
                 }
                 Err(error)
             }

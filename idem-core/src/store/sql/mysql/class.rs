@@ -16,11 +16,12 @@ pub(super) fn class(number: u16) -> Class {
         1205 => Class::Locked,
         // Interrupted; took too long, to MySQL, to MariaDB.
         1317 | 3024 | 1969 => Class::Stopped,
-        // Read-only: an option, a transaction, a mode, the engine. Disk, table, memory, locks,
-        // connections, transactions, prepared statements: full. A file, or the engine, that could not
-        // write. A node without its cluster, of Galera, of Group Replication.
-        1290 | 1792 | 1836 | 1874 | 1021 | 1114 | 1037 | 1041 | 1206 | 1040 | 1203 | 1226
-        | 1637 | 1461 | 1026 | 1030 | 1047 | 3100 => Class::Refused,
+        // An option, a transaction, a mode, the engine.
+        1290 | 1792 | 1836 | 1874 => Class::ReadOnly,
+        // Disk, table, memory, locks, connections, transactions, prepared statements: full. A file, or
+        // the engine, that could not write. A node without its cluster, of Galera, of Group Replication.
+        1021 | 1114 | 1037 | 1041 | 1206 | 1040 | 1203 | 1226 | 1637 | 1461 | 1026 | 1030
+        | 1047 | 3100 => Class::Refused,
         // Idle for too long.
         4031 => Class::Overslept,
         // Shut down, killed, offline. A commit that met an error: nobody knows
@@ -50,7 +51,9 @@ mod tests {
             (1205, Class::Locked),
             (1317, Class::Stopped),
             (1969, Class::Stopped),
-            (1290, Class::Refused),
+            (1290, Class::ReadOnly),
+            (1792, Class::ReadOnly),
+            (1114, Class::Refused),
             (4031, Class::Overslept),
             (1047, Class::Refused),
             (1030, Class::Refused),

@@ -16,7 +16,7 @@ pub(super) fn class(code: &str) -> Class {
         // By `statement_timeout`, or by somebody.
         "57014" => Class::Stopped,
         // A read-only transaction: a standby, or a primary that is being demoted.
-        "25006" => Class::Refused,
+        "25006" => Class::ReadOnly,
         // No such schema, table, column or function; no such right.
         "3F000" | "42P01" | "42703" | "42883" | "42501" => Class::Misconfigured,
         "3D000" => Class::NotLetIn,
@@ -49,6 +49,7 @@ mod tests {
             ("72000", Class::Conflict),
             ("25P03", Class::Overslept),
             ("25P04", Class::Overslept),
+            ("25006", Class::ReadOnly),
             ("53200", Class::Refused),
             ("55P03", Class::Locked),
             ("57014", Class::Stopped),
