@@ -80,6 +80,7 @@ mod postgres {
     use crate::Level;
 
     scenes! { sqlx::Postgres, Level::ReadCommitted, transition:
+        bytes_are_one_id_however_they_are_shown
         of_two_that_want_two_orders_crosswise_one_is_told
         #[should_panic(expected = "one without the other")]
         a_change_that_is_dropped_and_committed_is_found_out

@@ -207,7 +207,10 @@ driver!(
         quote: '"',
         is_numbered: true,
         integer: "BIGINT",
-        text: "CAST({id} AS TEXT)",
+        // Bytes are a text as the session says by `bytea_output`; in the log, always in hex.
+        text: "CASE WHEN pg_typeof({id}) = 'bytea'::regtype \
+               THEN concat(chr(92), 'x', encode(CAST(CAST({id} AS TEXT) AS BYTEA), 'hex')) \
+               ELSE CAST({id} AS TEXT) END",
         lock_of_all: None,
         for_update: " FOR UPDATE",
         current: "",

@@ -39,8 +39,8 @@ pub(crate) async fn ids_that_collations_confuse_are_apart<DB: Bed>(fresh: Fresh<
     assert!(is_right, "{answer:?}");
 }
 
-/// Not UTF-8, as a UUID hardly ever is.
-pub(crate) async fn ids_of_bytes_are_apart<DB: Bed>(fresh: Fresh<DB>) {
+/// Two rows, of ids that are not UTF-8, as a UUID hardly ever is.
+async fn papers_by_bytes<DB: Bed>(fresh: &Fresh<DB>) -> Transition<Order> {
     let [bytes, begin] = DB::BYTES;
     let table = format!(
         "CREATE TABLE papers (id {bytes} NOT NULL PRIMARY KEY, \
@@ -50,8 +50,13 @@ pub(crate) async fn ids_of_bytes_are_apart<DB: Bed>(fresh: Fresh<DB>) {
     let insert =
         format!("INSERT INTO papers VALUES ({begin}FF00FE01', 1, 1), ({begin}FF00FE02', 1, 1)");
     DB::execute(&fresh.pool, &insert).await.unwrap();
-    let papers = Transition::<Order>::on("papers");
+    let papers = Transition::on("papers");
     papers.migrate(&fresh.pool).await.unwrap();
+    papers
+}
+
+pub(crate) async fn ids_of_bytes_are_apart<DB: Bed>(fresh: Fresh<DB>) {
+    let papers = papers_by_bytes(&fresh).await;
     let pay = ask(Order::Paid, "pay-1");
     let apply = async |id: &[u8]| {
         let mut tx = DB::begin(&fresh.pool).await;
@@ -67,6 +72,27 @@ pub(crate) async fn ids_of_bytes_are_apart<DB: Bed>(fresh: Fresh<DB>) {
         assert!(matches!(again, Answer::AlreadyThere { .. }), "{again:?}");
     }
     assert_eq!(apply(&[0xff][..]).await, Answer::NotFound);
+}
+
+/// A session of PostgreSQL says how it is shown bytes.
+pub(crate) async fn bytes_are_one_id_however_they_are_shown<DB: Bed>(fresh: Fresh<DB>) {
+    let papers = papers_by_bytes(&fresh).await;
+    let pay = ask(Order::Paid, "pay-1");
+    let apply = async |shown: &str| {
+        let mut tx = DB::begin(&fresh.pool).await;
+        let set = format!("SET LOCAL bytea_output = '{shown}'");
+        DB::within(&mut tx, &set).await.unwrap();
+        let id = [0xff, 0, 0xfe, 1];
+        let answer = DB::apply_bytes(&papers, &mut tx, &id, &pay).await.unwrap();
+        DB::commit(tx).await.unwrap();
+        answer
+    };
+    let first = apply("escape").await;
+    assert!(is_applied(&first), "{first:?}");
+    let again = apply("hex").await;
+    assert!(matches!(again, Answer::AlreadyThere { .. }), "{again:?}");
+    let found = "SELECT count(*) FROM state_event WHERE entity_id = '\\xff00fe01'";
+    assert_eq!(DB::numbers(&fresh.pool, found).await, [1]);
 }
 
 pub(crate) async fn tables_that_share_a_log_do_not_meet<DB: Bed>(fresh: Fresh<DB>) {
