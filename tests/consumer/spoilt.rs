@@ -1,5 +1,6 @@
 //! A message whose own body spoils the transaction in which its record would be kept.
 
+use std::mem;
 use std::str::FromStr;
 
 use idem_core::consumer::{Consumer, MessageId, Reason};
@@ -8,7 +9,7 @@ use idem_core::{Idempotency, idempotent};
 use idem_tests::body::until;
 use idem_tests::postgres::PostgresServer;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{Acquire, PgPool, Postgres, Transaction};
 
 use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
 
@@ -16,6 +17,13 @@ use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
 #[idempotent(prefix = "test:spoilt", key = "id", tx = tx)]
 async fn spoil(tx: &mut Transaction<'_, Postgres>, id: &str) -> Result<(), Failure> {
     let _ = sqlx::query("SELECT 1 / 0").execute(&mut **tx).await;
+    Ok(())
+}
+
+/// Leaves a transaction of its own open in its savepoint, of which nothing can be kept then.
+#[idempotent(prefix = "test:left", key = "id", tx = tx)]
+async fn leave(tx: &mut Transaction<'_, Postgres>, id: &str) -> Result<(), Failure> {
+    mem::forget(tx.begin().await.map_err(|_| Failure::Passing)?);
     Ok(())
 }
 
@@ -68,6 +76,13 @@ async fn is_dead_of(
 async fn a_message_that_spoils_its_own_transaction_is_dead_after_some_retries() {
     let server = PostgresServer::start().unwrap();
     let handle = async |tx: &mut Transaction<'_, Postgres>, id: &str| spoil(tx, id).await;
+    is_dead_of(&server, &[], handle).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_leaves_its_savepoint_is_dead_after_some_retries() {
+    let server = PostgresServer::start().unwrap();
+    let handle = async |tx: &mut Transaction<'_, Postgres>, id: &str| leave(tx, id).await;
     is_dead_of(&server, &[], handle).await;
 }
 

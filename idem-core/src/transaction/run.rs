@@ -258,9 +258,10 @@ fn unknown(context: Option<Context>) -> Error {
     Error::OutcomeUnknown { context }
 }
 
+/// Nobody was in the way: the same body does it again.
 fn left() -> StoreError {
     StoreError::new(
-        StoreErrorKind::Conflict,
+        StoreErrorKind::Protocol,
         "sql: the body left its savepoint, and all it did was taken back; roll back",
     )
     .before_sending()
