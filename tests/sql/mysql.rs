@@ -94,6 +94,18 @@ async fn a_server_of_compact_rows_that_commits_nothing_by_itself_is_served() {
     assert!(matches!(seen, Slot::Record(_)), "{seen:?}");
 }
 
+/// MariaDB can be told that an empty text is NULL.
+#[tokio::test]
+async fn a_session_without_empty_texts_is_served() {
+    let database = OnMariaDb::empty().await;
+    database.fresh_store().await;
+    let pool = database.pool(1).await;
+    let mode = "SET sql_mode = CONCAT(@@sql_mode, ',EMPTY_STRING_IS_NULL')";
+    sqlx::raw_sql(mode).execute(&pool).await.unwrap();
+    let store = MySqlStore::new(pool);
+    finish(&store, &key("order", "1"), 1, TERMS).await;
+}
+
 #[tokio::test]
 async fn a_connection_that_was_left_in_a_transaction_is_of_use() {
     mariadb::a_connection_that_was_left_in_a_transaction_is_of_use(&OnMariaDb::empty().await).await;

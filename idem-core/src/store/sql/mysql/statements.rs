@@ -105,12 +105,13 @@ pub(super) fn begin(patience: Duration) -> String {
     )
 }
 
-/// Either way the row is there afterwards, and locked; of what stands in it nothing changes.
+/// Either way the row is there afterwards, and locked; of what stands in it nothing changes. `''` would
+/// be NULL to a session of MariaDB in the mode `EMPTY_STRING_IS_NULL`.
 pub(in crate::store::sql) fn insert_or_lock(at: &Address) -> String {
     format!(
         "INSERT INTO idempotent_record (key_hash, business_type, business_key, request_id, \
          status, fence, attempt, checkpoint, expire_at, record, create_time, update_time) \
-         VALUES (x'{}', _utf8mb4 x'{}', _utf8mb4 x'{}', '', 0, 0, 0, FALSE, 0, '', 0, 0) \
+         VALUES (x'{}', _utf8mb4 x'{}', _utf8mb4 x'{}', x'', 0, 0, 0, FALSE, 0, x'', 0, 0) \
          ON DUPLICATE KEY UPDATE status = status",
         hex(&at.hash),
         hex(at.business_type.as_bytes()),
