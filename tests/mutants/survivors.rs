@@ -19,8 +19,8 @@ pub(crate) const SURVIVORS: &[Reason] = &[
             ),
             (
                 "postgres.rs",
-                "WHERE expire_at <= $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
-                "WHERE expire_at < $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+                "WHERE expire_at <= $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+                "WHERE expire_at < $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
             ),
             (
                 "statements.rs",

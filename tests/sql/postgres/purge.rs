@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use idem_core::conformance::Harness;
 use idem_core::store::PostgresStore;
+use idem_tests::attempt::{TERMS, finish, key};
 use idem_tests::database::{Aside, Database, OnPostgres};
 use idem_tests::long::is_long;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use crate::backlog;
 
@@ -35,6 +37,28 @@ async fn a_long_backlog_goes_in_batches_beside_live_calls_and_none_reads_the_who
         read * 10 < calls,
         "{read} of {calls} purges read the whole table"
     );
+}
+
+/// Also where the planner would rather look for the batch anew for each row.
+#[tokio::test]
+async fn a_purge_deletes_no_more_than_its_batch_by_any_plan() {
+    const PLANS: [&str; 5] = [
+        "enable_hashjoin",
+        "enable_mergejoin",
+        "enable_hashagg",
+        "enable_material",
+        "enable_sort",
+    ];
+    let database = OnPostgres::empty().await;
+    let store = database.fresh_store().await;
+    finish(&store, &key("live", "sample"), 0, TERMS).await;
+    let mut aside = database.aside().await;
+    aside.run("ANALYZE idempotent_record").await;
+    aside.run(&copies(10_000)).await;
+    let other_plans = database.options().options(PLANS.map(|plan| (plan, "off")));
+    let pool = PgPool::connect_with(other_plans).await.unwrap();
+    let store = PostgresStore::new(pool).limit(PATIENT);
+    assert_eq!(store.purge(10).await.unwrap(), 10);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

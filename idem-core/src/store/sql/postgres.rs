@@ -128,10 +128,12 @@ macro_rules! page {
     };
 }
 
-/// Rows that a call or another purge is at are left for the next time.
+/// Rows that a call or another purge is at are left for the next time. An array is made once; `IN` a
+/// query may run that again for each row, and each time find others.
 const PURGE: &str = concat!(
-    "DELETE FROM idempotent_record WHERE key_hash IN (SELECT key_hash FROM idempotent_record",
-    " WHERE expire_at <= $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED)"
+    "DELETE FROM idempotent_record",
+    " WHERE key_hash = ANY (ARRAY (SELECT key_hash FROM idempotent_record",
+    " WHERE expire_at <= $1 ORDER BY expire_at LIMIT $2 FOR UPDATE SKIP LOCKED))"
 );
 
 /// The lock of a migration: `idem` in ASCII.
