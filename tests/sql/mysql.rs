@@ -10,7 +10,7 @@ use idem_tests::attempt::{TERMS, codes, finish, key};
 use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
 use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
-use sqlx::MySqlPool;
+use sqlx::{MySqlPool, Row};
 
 use crate::stands::stands;
 use crate::{backlog, history};
@@ -173,6 +173,26 @@ async fn a_batch_of_any_size_deletes_a_backlog() {
     assert_eq!(deleted, BACKLOG);
     let left = "SELECT count(*) FROM idempotent_record";
     assert_eq!(aside.count(left).await, 1);
+}
+
+#[tokio::test]
+async fn a_purge_leaves_no_statement_of_its_size_in_the_session() {
+    const KEPT: &str = "SELECT CAST(SUM(IF(variable_name = 'COM_STMT_PREPARE', variable_value, \
+         -variable_value)) AS SIGNED) FROM information_schema.session_status \
+         WHERE variable_name IN ('COM_STMT_PREPARE', 'COM_STMT_CLOSE')";
+    let database = OnMariaDb::empty().await;
+    let pool = database.pool(1).await;
+    let store = MySqlStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    finish(&store, &key("live", "sample"), 1, TERMS).await;
+    database.aside().await.run(&copies(20)).await;
+    let mut kept = Vec::new();
+    for size in 1..=4 {
+        assert_eq!(store.purge(size).await.unwrap(), u64::from(size));
+        let row = sqlx::raw_sql(KEPT).fetch_one(&pool).await.unwrap();
+        kept.push(row.get::<i64, _>(0));
+    }
+    assert!(kept.iter().all(|count| *count == kept[0]), "{kept:?}");
 }
 
 /// So many rows that are over, otherwise like the sample.

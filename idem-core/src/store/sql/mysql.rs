@@ -162,7 +162,9 @@ impl Dialect for MySql {
                 list.push_bind(&**hash);
             }
             delete.push(")");
-            delete.build().execute(held.connection()?).await?;
+            // Else each size would be a statement that stays in the session.
+            let delete = delete.build().persistent(false);
+            delete.execute(held.connection()?).await?;
         }
         held.end(COMMIT).await?;
         Ok(hashes.len() as u64)
