@@ -84,7 +84,9 @@ impl Builder {
     }
 
     /// How long one store call may take, resend included: 2 s unless said. Cut to whole
-    /// milliseconds. A store over a network has a limit of its own, which is said there.
+    /// milliseconds. A store over a network has a limit of its own, which is said there and is not to
+    /// be longer: set both, or a store that is about to say that somebody has the record counts as one
+    /// that gives no answer.
     pub fn limit(mut self, limit: Duration) -> Self {
         // The stores reckon with whole milliseconds when a claim was sent; a deadline that knows
         // more would make it younger than it is.

@@ -124,7 +124,10 @@ macro_rules! sql_store {
             }
 
             /// How long a call may take in all, waiting for a connection and for locks included;
-            /// [`DEFAULT_LIMIT`] unless said.
+            /// [`DEFAULT_LIMIT`] unless said. Not longer than the
+            /// [engine's](crate::engine::Builder::limit), which would hear nothing in time where
+            /// the answer is that somebody has the record, and with `on_store_error = "run"` run the
+            /// body beside him. To change it, set both.
             #[must_use]
             pub fn limit(mut self, limit: Duration) -> Self {
                 self.records.set_limit(limit);
