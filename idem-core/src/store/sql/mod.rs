@@ -45,6 +45,11 @@
 //! [`Store::check`] reports a set-up that can lose records, and tables that are not there. Time is the database server's, and in
 //! SQLite the machine's.
 //!
+//! All calls have to come to the one server that writes, past whoever sends reads to another one
+//! (Pgpool-II, `ProxySQL`, `MaxScale`): an answer that writes nothing is believed as well, and a server
+//! that lags behind says of a request that is done that nobody has made it. On Galera that is one
+//! node for all, or `wsrep_sync_wait = 7` in each session.
+//!
 //! # A row that somebody keeps locked
 //! A call waits less than half its limit for the key. Then a claim is answered by what is committed
 //! there, as far as that is a refusal or a replay; where it would be granted, or is abandoned, it is
