@@ -42,8 +42,11 @@
 //! Rows whose time is over stay until somebody calls `purge`.
 //!
 //! # Durability and time
-//! [`Store::check`] reports a set-up that can lose records, and tables that are not there. Time is the database server's, and in
-//! SQLite the machine's.
+//! [`Store::check`] names tables that are not there, and what in the set-up can lose records: what a
+//! crash of the server or the machine takes with it, and on PostgreSQL standbys that get records a
+//! little later. On MySQL and MariaDB it does not look at replicas: there a fail-over to one that lags
+//! loses the last records, and nobody says so before. Time is the database server's, and in SQLite
+//! the machine's.
 //!
 //! All calls have to come to the one server that writes, past whoever sends reads to another one
 //! (Pgpool-II, `ProxySQL`, `MaxScale`): an answer that writes nothing is believed as well, and a server
