@@ -262,9 +262,10 @@ sql_store! {
 sql_store! {
     /// A store of records in an SQLite file.
     ///
-    /// All processes that open the file have to be on one machine: its clock is the store's. Each
-    /// connection to `sqlite::memory:` is a database of its own, so a pool of those may hold only
-    /// one.
+    /// All processes that open the file have to be on one machine: its clock is the store's. What is
+    /// opened by `sqlite::memory:` is gone with its last connection, and a pool closes one that was
+    /// idle for ten minutes, or open for thirty. So let the pool hold one, and keep it:
+    /// `max_connections(1)`, `idle_timeout(None)` and `max_lifetime(None)`.
     ///
     /// A pool that asks for `journal_mode` WAL switches a new file to it, and there SQLite does not
     /// always wait as `busy_timeout` says: of processes that open the file at once, one may be told
