@@ -241,6 +241,10 @@ sql_store! {
     /// such as the one that renews leases, get a pool of their own with the same options, also
     /// where its `set_connect_options` has changed them.
     ///
+    /// Schemas of one database may have a table each, as of tenants who are told apart by
+    /// `search_path`. Give each a namespace of its own: the lock of a key is the whole database's, and
+    /// equal keys of two tenants would be in each other's way.
+    ///
     /// A pooler that gives each transaction another session, as `PgBouncer` does by `pool_mode =
     /// transaction`, has to keep prepared statements (from 1.21 on, by `max_prepared_statements`).
     /// Without that calls fail, as do those of sqlx itself.
