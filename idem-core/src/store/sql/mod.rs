@@ -48,6 +48,10 @@
 //! loses the last records, and nobody says so before. Time is the database server's, and in SQLite
 //! the machine's.
 //!
+//! How long a call waits, for a connection and for its answer, is on the clock of its runtime, as in
+//! sqlx: where a test pauses that (`start_paused`), calls are without an answer. Such a test takes the
+//! [memory store](crate::store::MemoryStore).
+//!
 //! All calls have to come to the one server that writes, past whoever sends reads to another one
 //! (Pgpool-II, `ProxySQL`, `MaxScale`): an answer that writes nothing is believed as well, and a server
 //! that lags behind says of a request that is done that nobody has made it. On Galera that is one
