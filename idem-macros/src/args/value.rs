@@ -1,7 +1,7 @@
 //! The value of one option, and the forms in which options are written.
 
 use proc_macro2::Ident;
-use syn::{Expr, ExprLit, ExprPath, Lit, LitStr};
+use syn::{Expr, ExprLit, ExprPath, Lit, LitInt, LitStr};
 
 use crate::duration::Millis;
 use crate::mistakes::{list, nearest};
@@ -63,12 +63,7 @@ impl Given {
     pub(crate) fn time(&self) -> syn::Result<Time> {
         let name = &self.name;
         match &self.value {
-            Expr::Lit(ExprLit { lit: Lit::Int(seconds), .. }) => seconds
-                .base10_parse()
-                .ok()
-                .and_then(Millis::from_secs)
-                .map(Time::Known)
-                .ok_or_else(|| self.error(format!("`{name}` is at most 30 years"))),
+            Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => self.seconds(number).map(Time::Known),
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Millis::parse(&text.value())
                 .map(Time::Known)
                 .map_err(|reason| self.error(format!("`{name}`: {reason}"))),
@@ -81,6 +76,23 @@ impl Given {
             ))),
             constant => Ok(Time::Const(constant.clone())),
         }
+    }
+
+    fn seconds(&self, number: &LitInt) -> syn::Result<Millis> {
+        let (name, digits, suffix) = (&self.name, number.base10_digits(), number.suffix());
+        // `7d` is an integer to the lexer, and only in an expression a mistake to rustc.
+        if !matches!(suffix, "" | "u64") {
+            let quoted = format!("{digits}{suffix}");
+            return Err(self.error(match Millis::parse(&quoted) {
+                Ok(_) => format!("a number with a unit stands in quotes: {name} = \"{quoted}\""),
+                Err(reason) => format!("`{name}`: {reason}"),
+            }));
+        }
+        digits
+            .parse()
+            .ok()
+            .and_then(Millis::from_secs)
+            .ok_or_else(|| self.error(format!("`{name}` is at most 30 years")))
     }
 
     pub(crate) fn path(&self) -> Option<&ExprPath> {
