@@ -7,9 +7,9 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, FnArg, Pat, ReturnType, Signature, Stmt, Type, TypeImplTrait};
+use syn::{Expr, ExprCall, Pat, ReturnType, Signature, Stmt, Type, TypeImplTrait};
 
-use crate::signature::{Item, bound};
+use crate::signature::{Item, bound, pattern};
 
 /// A recognised body, taken apart.
 pub(crate) struct Boxed {
@@ -52,22 +52,39 @@ impl Boxed {
         })
     }
 
-    /// What the prologue binds under the user's names, and the references it leaves alone.
+    /// What the arguments are called in the body, in the order of the signature.
     pub(crate) fn bindings(&self, sig: &Signature) -> Vec<Ident> {
-        let references = sig.inputs.iter().filter_map(|input| match input {
-            FnArg::Typed(typed) if matches!(*typed.ty, Type::Reference(_)) => Some(&*typed.pat),
-            _ => None,
-        });
-        let renamed = self
-            .prologue
-            .iter()
-            .filter_map(|statement| match statement {
-                Stmt::Local(local) => Some(&local.pat),
-                _ => None,
-            });
-        let mut names = bound(references.chain(renamed));
+        let arguments = sig.inputs.iter().filter_map(pattern);
+        let mut names =
+            bound(arguments.map(|argument| self.taken_up(argument).unwrap_or(argument)));
         names.retain(|name| !name.to_string().starts_with("__"));
         names
+    }
+
+    /// The pattern by which the prologue takes an argument up; references it leaves alone.
+    fn taken_up(&self, argument: &Pat) -> Option<&Pat> {
+        let Pat::Ident(argument) = argument else {
+            return None;
+        };
+        self.prologue.iter().find_map(|statement| match statement {
+            Stmt::Local(local) => {
+                let init = local.init.as_ref()?;
+                gives(&init.expr, &argument.ident).then_some(&local.pat)
+            }
+            _ => None,
+        })
+    }
+}
+
+/// `name`, or `{ let name = name; name }`.
+fn gives(expr: &Expr, name: &Ident) -> bool {
+    match expr {
+        Expr::Path(path) => path.path.is_ident(name),
+        Expr::Block(block) => match block.block.stmts.last() {
+            Some(Stmt::Expr(last, None)) => gives(last, name),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -219,7 +219,7 @@ fn refuse_qualifiers(sig: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-fn pattern(input: &FnArg) -> Option<&Pat> {
+pub(crate) fn pattern(input: &FnArg) -> Option<&Pat> {
     match input {
         FnArg::Typed(typed) => Some(&typed.pat),
         FnArg::Receiver(_) => None,

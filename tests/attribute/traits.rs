@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use idem_core::record::Status;
-use idem_core::{Error, Idempotency, Key, idempotent};
+use idem_core::{Error, Idempotency, Key, Recovered, idempotent};
 
 use crate::shop::Request;
 
@@ -96,4 +96,57 @@ async fn a_missing_part_is_refused() {
     };
     assert_eq!(part, "self.tenant");
     assert_eq!(request.bodies.count(), 0);
+}
+
+#[async_trait]
+trait Charges {
+    async fn charge(
+        &self,
+        order_no: String,
+        tenant: &str,
+        amount: (u32, u8),
+        note: &str,
+    ) -> Result<String, Error>;
+}
+
+impl Shop {
+    async fn look_up(
+        &self,
+        order_no: &str,
+        tenant: &str,
+        amount: &u32,
+        note: &str,
+    ) -> Result<Recovered<String>, Error> {
+        tokio::task::yield_now().await;
+        let told = format!("{} {order_no} {tenant} {amount} {note}", self.tenant);
+        Ok(Recovered::Done(told))
+    }
+}
+
+#[async_trait]
+impl Charges for Shop {
+    #[idempotent(prefix = "trait:charge", key = "order_no", engine = self.engine, on_error = "abandon", recover = Self::look_up)]
+    async fn charge(
+        &self,
+        order_no: String,
+        tenant: &str,
+        (amount, _): (u32, u8),
+        note: &str,
+    ) -> Result<String, Error> {
+        assert_eq!(format!("{order_no}{tenant}{amount}{note}"), "AB7C");
+        Err(Error::NotInstalled)
+    }
+}
+
+/// async-trait takes up the owned arguments, and leaves the borrowed ones alone.
+#[tokio::test]
+async fn a_path_of_recover_gets_the_arguments_in_their_order() {
+    let shop = Shop {
+        engine: Idempotency::memory(),
+        tenant: "T".into(),
+    };
+    let failed = shop.charge("A".into(), "B", (7, 0), "C").await;
+    assert!(matches!(failed, Err(Error::NotInstalled)), "{failed:?}");
+    let found = shop.charge("A".into(), "B", (7, 0), "C").await;
+    assert_eq!(found.unwrap(), "T A B 7 C");
 }
