@@ -191,14 +191,14 @@ impl<'a> Guard<'a> {
         let private = &self.private;
         let recover = self.recover();
         let body = self.body(statements);
-        let execute = Ident::new(
-            if self.model.detach {
-                "execute_detached"
-            } else {
-                "execute"
-            },
-            self.site,
-        );
+        let execute = if self.model.detach {
+            "execute_detached"
+        } else if self.model.is_locked && names::are_guarded(statements) {
+            "execute_guarded"
+        } else {
+            "execute"
+        };
+        let execute = Ident::new(execute, self.site);
         quote_spanned! {self.site=>
             #recover
             __idem_run.#execute(#private::Box::pin(async move #body)).await

@@ -4,6 +4,7 @@ mod broken_off;
 mod crashes;
 mod database;
 mod duplicates;
+mod locked;
 mod nats;
 mod outage;
 mod overtaken;

@@ -79,11 +79,21 @@ impl<T, E> LockedRun<T, E> {
         F: Future<Output = Result<T, E>>,
     {
         let Self { guard, results } = self;
-        // Before the body, so that what guards it from within has the last word.
+        let ended = Box::pin(guard.run(body)).await;
+        // After the body, so that no guarded call in it speaks for the whole.
         observe::report(Outcome::Executed);
-        match Box::pin(guard.run(body)).await {
-            Ok(result) => result,
-            Err(error) => Err(results.refuse(error)),
-        }
+        ended.unwrap_or_else(|error| Err(results.refuse(error)))
+    }
+
+    /// The same, of a function that is idempotent as well: how that came to its result is the last
+    /// word.
+    pub async fn execute_guarded<F>(self, body: Pin<Box<F>>) -> Result<T, E>
+    where
+        F: Future<Output = Result<T, E>>,
+    {
+        let Self { guard, results } = self;
+        observe::report(Outcome::Executed);
+        let ended = Box::pin(guard.run(body)).await;
+        ended.unwrap_or_else(|error| Err(results.refuse(error)))
     }
 }

@@ -11,6 +11,12 @@ pub(super) fn outside_members(tokens: &TokenStream) -> HashSet<String> {
     names
 }
 
+/// Whether they are what `#[idempotent]` on the same function has made of them; one on a function
+/// within is still to be expanded.
+pub(super) fn are_guarded(tokens: &TokenStream) -> bool {
+    outside_members(tokens).contains("__IDEM_SITE")
+}
+
 fn collect(tokens: TokenStream, names: &mut HashSet<String>) {
     let mut after_dot = false;
     for token in tokens {
