@@ -46,9 +46,10 @@
 //!   it loses the reason.
 //! - While [paused](Action::Pause) the delivery is held, unacknowledged, and no other is begun.
 //! - What was parked is published to its queue again after somebody has
-//!   [resolved](crate::Idempotency::resolve) its key. Doing it too early does no harm: it is parked
-//!   again. Unless it was parked by a function with `tx`, whose body had ended the transaction: there is
-//!   no record of that, and its body runs again. Take such a message out where the effect is there.
+//!   [resolved](crate::Idempotency::resolve) its key, without either header: its retries count anew.
+//!   Doing it too early does no harm: it is parked again. Unless it was parked by a function with `tx`,
+//!   whose body had ended the transaction: there is no record of that, and its body runs again. Take
+//!   such a message out where the effect is there.
 //! - A connection that is lost does not stop the bodies that run. They finish; the broker delivers
 //!   again, and that is a duplicate.
 //!

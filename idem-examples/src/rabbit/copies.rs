@@ -43,10 +43,12 @@ pub(super) fn copied(original: &BasicProperties, action: Action) -> BasicPropert
     with_headers(original, headers)
 }
 
-/// The properties of a parked message that goes on.
+/// The properties of a parked message that goes on. What has failed until somebody looked counts no
+/// more: with its retries used up, the next failure would be its last.
 pub(super) fn taken_up(parked: &BasicProperties) -> BasicProperties {
     let mut headers = headers(parked);
     headers.remove(REASON_HEADER);
+    headers.remove(RETRIES_HEADER);
     with_headers(parked, headers)
 }
 
@@ -129,6 +131,19 @@ mod tests {
         ] {
             assert!(!copy.headers().as_ref().unwrap().inner().contains_key("CC"));
         }
+    }
+
+    #[test]
+    fn a_parked_message_that_goes_on_has_failed_never_and_has_no_reason() {
+        let parked = copied(
+            &saying(RETRIES_HEADER, AMQPValue::LongUInt(10)),
+            Action::Park,
+        );
+        assert_eq!(retries(&parked), 10);
+        let taken_up = taken_up(&parked);
+        assert_eq!(retries(&taken_up), 0);
+        let headers = taken_up.headers().as_ref().unwrap().inner();
+        assert!(headers.is_empty(), "{headers:?}");
     }
 
     #[test]
