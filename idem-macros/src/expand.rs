@@ -30,9 +30,20 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
             quote_spanned!(site=> #inner #guard)
         }
         Body::Boxed(boxed) => {
-            let (pin, prologue) = (&boxed.pin, &boxed.prologue);
+            let (pin, prologue, returned) = (&boxed.pin, &boxed.prologue, &boxed.returned);
             let guard = Guard::new(model).guarded(&boxed.statements);
-            quote_spanned!(site=> return #pin(async move { #(#prologue)* #guard });)
+            // As async-trait writes it, so that the next attribute recognises it, too: without a
+            // `return` before `Box::pin`. The one behind the guard is no statement, where rustc would
+            // not see the `allow`.
+            quote_spanned! {site=>
+                #[allow(clippy::implicit_return)]
+                #pin(async move {
+                    #(#prologue)*
+                    let __ret: #returned = { #guard };
+                    #[allow(unreachable_code)]
+                    return __ret
+                })
+            }
         }
     };
     let body = braced(content, item.body.span());

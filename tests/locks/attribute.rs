@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use idem_core::{Error, Idempotency, Key, Lock, Outcome, Policy, locked, observe};
+use idem_core::{
+    Attempt, Error, Idempotency, Key, Lock, Outcome, Policy, idempotent, locked, observe,
+};
 use idem_tests::faulty::{Fault, Verb};
 
 use crate::rig::{Bodies, Held, LEASE, Rig, failure, is_failure, key};
@@ -209,6 +211,8 @@ impl Counter {
 #[async_trait::async_trait]
 trait Shelf {
     async fn take(&self, item: u32) -> Result<u32, Error>;
+    async fn fill(&self, item: u32) -> Result<u32, Error>;
+    async fn clear(&self, item: u32) -> Result<u32, Error>;
 }
 
 #[async_trait::async_trait]
@@ -216,6 +220,20 @@ impl Shelf for Bodies {
     #[locked(prefix = "shelf", key = "{self.count()}/{item}")]
     async fn take(&self, item: u32) -> Result<u32, Error> {
         assert_eq!(Lock::current().unwrap().key().as_str(), "shelf::0/7");
+        Ok(self.add() + item)
+    }
+
+    #[locked(prefix = "shelf:fill", key = item)]
+    #[idempotent(prefix = "shelf:fill", key = item)]
+    async fn fill(&self, item: u32) -> Result<u32, Error> {
+        assert!(Attempt::current().is_some() && Lock::current().is_some());
+        Ok(self.add() + item)
+    }
+
+    #[idempotent(prefix = "shelf:clear", key = item)]
+    #[locked(prefix = "shelf:clear", key = item)]
+    async fn clear(&self, item: u32) -> Result<u32, Error> {
+        assert!(Attempt::current().is_some() && Lock::current().is_some());
         Ok(self.add() + item)
     }
 }
@@ -230,6 +248,18 @@ async fn methods_can_be_locked_and_may_borrow_their_result() {
     let bodies = Bodies::default();
     let taken = counter.idem.scope(bodies.take(7)).await;
     assert_eq!(taken.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn methods_of_a_boxed_trait_can_be_both_in_either_order() {
+    let (idem, shelf) = (Idempotency::memory(), Bodies::default());
+    for expected in [Outcome::Executed, Outcome::Replayed] {
+        let (filled, outcome) = observe(idem.scope(shelf.fill(7))).await;
+        assert_eq!((filled.unwrap(), outcome), (8, expected));
+        let (cleared, outcome) = observe(idem.scope(shelf.clear(7))).await;
+        assert_eq!((cleared.unwrap(), outcome), (9, expected));
+    }
+    assert_eq!(shelf.count(), 2);
 }
 
 #[test]

@@ -60,6 +60,30 @@ impl Shelf {
     }
 }
 
+#[async_trait::async_trait]
+trait Store {
+    async fn inside(&self, item: u32, shop: &str) -> Result<u32, StockError>;
+    async fn outside(&self, item: u32, shop: &str) -> Taken<u32>;
+}
+
+#[async_trait::async_trait]
+impl Store for Shelf {
+    #[locked(prefix = "store", key = (shop, item), engine = self.idem)]
+    #[idempotent(prefix = "store", key = "{shop}:{item}", engine = self.idem)]
+    async fn inside(&self, mut item: u32, shop: &str) -> Result<u32, StockError> {
+        assert!(Lock::current().is_some() && Attempt::current().is_some());
+        item += 1;
+        Ok(item)
+    }
+
+    #[idempotent(prefix = "store:outside", key = (shop, item), engine = self.idem)]
+    #[locked(prefix = "store:outside", key = "{shop}:{item}", engine = self.idem)]
+    async fn outside(&self, item: u32, shop: &str) -> Taken<u32> {
+        assert!(Lock::current().is_some() && Attempt::current().is_some());
+        Ok(item)
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let idem = Idempotency::memory();
@@ -75,5 +99,7 @@ async fn main() {
         assert_eq!(shelf.inside(1).await.unwrap(), 2);
         assert_eq!(shelf.clone().outside(1).await.unwrap(), 1);
         assert!(shelf.clone().outside(0).await.is_err());
+        assert_eq!(Store::inside(&*shelf, 1, "A").await.unwrap(), 2);
+        assert_eq!(Store::outside(&*shelf, 1, "A").await.unwrap(), 1);
     }
 }
