@@ -1,6 +1,7 @@
 //! The simulated payment provider's own desk: how slow it is, and what it would send us.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,7 @@ async fn notification<DB: Dialect>(
     Extension(seal): Extension<Seal>,
     Input(Occasion { order_no, kind }): Input<Occasion>,
 ) -> Result<Json<Signed>, Refusal> {
-    let charge = charge(&shop, &order_no).await?;
+    let charge = charge(&shop, &order_no, kind).await?;
     let note = Notification {
         charge_no: charge.charge_no,
         kind,
@@ -74,12 +75,24 @@ async fn notification<DB: Dialect>(
     Ok(Json(Signed { body, signature }))
 }
 
-/// The order's charge; where there is none yet, its buyer pays now, at the provider's own page.
-async fn charge<DB: Dialect>(shop: &Shop<DB>, order_no: &str) -> Result<Charge, Refusal> {
+/// The order's charge; where there is none yet, its buyer pays now, at the provider's own page. Not to
+/// be given it back.
+async fn charge<DB: Dialect>(
+    shop: &Shop<DB>,
+    order_no: &str,
+    kind: Kind,
+) -> Result<Charge, Refusal> {
     let order = orders::find(&shop.pool, order_no).await?;
     let order = order.ok_or_else(Refusal::nothing_here)?;
     if let Some(charge) = shop.gateway.first_charge(order_no).await? {
         return Ok(charge);
+    }
+    if kind == Kind::Refunded {
+        return Err(Refusal::new(
+            StatusCode::CONFLICT,
+            "no_charge",
+            "Nothing was charged that could be given back.",
+        ));
     }
     let amount_cents = order.amount_cents;
     Ok(shop.gateway.charge_there(order_no, amount_cents).await?)

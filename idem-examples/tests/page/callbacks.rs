@@ -54,10 +54,27 @@ async fn a_forged_notification_is_refused_and_spoils_nothing() -> Result<()> {
     let path = format!("/orders/{order_no}/payments");
     assert_eq!(shop.client().get(&path)?.body, json!([]));
 
+    shop.click("#pay [data-scene=once]").await?;
+    shop.wait_for("#pay-panel .sum", |sum| sum == "1 request → 1 charge")
+        .await?;
+    assert_eq!(shop.client().charges(&order_no)?, 1);
     shop.click("#callback [data-scene=five]").await?;
     shop.wait_for("#callback-panel .sum", |sum| {
         sum == "5 notifications → 1 payment"
     })
     .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refund_of_what_nobody_paid_is_told_and_charges_nobody() -> Result<()> {
+    let shop = Shop::open().await?;
+    let order_no = shop.create_order().await?;
+    shop.click("#callback [data-scene=refund]").await?;
+    shop.wait_for("#callback-panel .sum", |sum| {
+        sum == "no charge yet: nothing to give back"
+    })
+    .await?;
+    assert_eq!(shop.client().charges(&order_no)?, 0);
     Ok(())
 }

@@ -170,6 +170,7 @@ fn a_refund_that_overtakes_its_payment_is_taken_when_it_comes_again() -> Result<
     let service = Service::start()?;
     let client = service.client();
     let order_no = client.create_order("r-1")?;
+    let paid = client.notification(&order_no, "paid")?;
     let refunded = client.notification(&order_no, "refunded")?;
     let early = client.notify(&refunded)?;
     assert_eq!(
@@ -177,9 +178,25 @@ fn a_refund_that_overtakes_its_payment_is_taken_when_it_comes_again() -> Result<
         (409, &"not_now".into())
     );
     assert_eq!(client.payments(&order_no)?, Vec::<Value>::new());
-    assert_success(&client.notify(&client.notification(&order_no, "paid")?)?);
+    assert_success(&client.notify(&paid)?);
     assert_success(&client.notify(&refunded)?);
     assert_eq!(client.status_of(&order_no)?, "refunded");
+    Ok(())
+}
+
+#[test]
+fn what_nobody_paid_is_not_charged_to_be_given_back() -> Result<()> {
+    let service = Service::start()?;
+    let client = service.client();
+    let order_no = client.create_order("r-1")?;
+    let occasion = json!({ "order_no": order_no, "kind": "refunded" });
+    let refused = client.post("/provider/notifications", &occasion)?;
+    assert_eq!(
+        (refused.status, &refused.body["code"]),
+        (409, &"no_charge".into())
+    );
+    assert_eq!(client.pay(&order_no)?.status, 200);
+    assert_eq!(client.charges(&order_no)?, 1);
     Ok(())
 }
 
