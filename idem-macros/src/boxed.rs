@@ -9,7 +9,7 @@ use quote::{ToTokens, quote};
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprCall, Pat, ReturnType, Signature, Stmt, Type, TypeImplTrait};
 
-use crate::signature::{Item, bound, pattern};
+use crate::signature::{Binding, Item, bound, typed};
 
 /// A recognised body, taken apart.
 pub(crate) struct Boxed {
@@ -53,12 +53,14 @@ impl Boxed {
     }
 
     /// What the arguments are called in the body, in the order of the signature.
-    pub(crate) fn bindings(&self, sig: &Signature) -> Vec<Ident> {
-        let arguments = sig.inputs.iter().filter_map(pattern);
-        let mut names =
-            bound(arguments.map(|argument| self.taken_up(argument).unwrap_or(argument)));
-        names.retain(|name| !name.to_string().starts_with("__"));
-        names
+    pub(crate) fn bindings(&self, sig: &Signature) -> Vec<Binding> {
+        typed(sig)
+            .flat_map(|argument| {
+                let pattern = self.taken_up(&argument.pat).unwrap_or(&argument.pat);
+                bound(pattern, &argument.attrs)
+            })
+            .filter(|binding| !binding.name.to_string().starts_with("__"))
+            .collect()
     }
 
     /// The pattern by which the prologue takes an argument up; references it leaves alone.

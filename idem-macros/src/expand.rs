@@ -18,7 +18,7 @@ use syn::{Expr, Ident, Type};
 
 use crate::args::Time;
 use crate::model::{Model, OnError, Setting};
-use crate::signature::Body;
+use crate::signature::{Binding, Body};
 
 /// The tokens of the guarded function.
 pub(crate) fn expand(model: &Model) -> TokenStream {
@@ -265,19 +265,31 @@ impl<'a> Guard<'a> {
     fn kept_arguments(&self, statements: &TokenStream) -> TokenStream {
         let function = &self.model.function;
         let used = names::outside_members(statements);
+        let is_kept = |name: &Ident| is_idle(name) || used.contains(&name.to_string());
         let receiver = function.receiver.iter().map(|receiver| &receiver.name);
-        let kept: Vec<&Ident> = receiver
-            .chain(&function.bindings)
-            .filter(|name| is_idle(name) || used.contains(&name.to_string()))
-            .collect();
-        if kept.is_empty() {
-            return TokenStream::new();
+        let bindings = function.bindings.iter();
+        let (sure, unsure): (Vec<_>, Vec<_>) = bindings
+            .filter(|binding| is_kept(&binding.name))
+            .partition(|binding| binding.cfgs.is_empty());
+        let sure = sure.into_iter().map(|binding| &binding.name);
+        let sure = self.kept(receiver.filter(|name| is_kept(name)).chain(sure));
+        let unsure = unsure.into_iter().map(|Binding { name, cfgs }| {
+            let kept = self.kept([name]);
+            quote_spanned!(self.site=> #(#cfgs)* #kept)
+        });
+        quote_spanned!(self.site=> #sure #(#unsure)*)
+    }
+
+    fn kept<'n>(&self, names: impl IntoIterator<Item = &'n Ident>) -> Option<TokenStream> {
+        let names: Vec<_> = names.into_iter().collect();
+        if names.is_empty() {
+            return None;
         }
-        let allow = kept
+        let allow = names
             .iter()
             .any(|name| is_idle(name))
             .then(|| quote_spanned!(self.site=> #[allow(clippy::used_underscore_binding)]));
-        quote_spanned!(self.site=> #allow let _ = (#(&#kept,)*);)
+        Some(quote_spanned!(self.site=> #allow let _ = (#(&#names,)*);))
     }
 
     /// The result's two types: as written, or taken out of an alias.

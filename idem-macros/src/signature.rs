@@ -7,8 +7,8 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, FnArg, Pat, PatIdent, ReceiverKind, Safety, Signature, Token, Type, Visibility,
-    token,
+    Attribute, FnArg, Pat, PatIdent, PatType, ReceiverKind, Safety, Signature, Token, Type,
+    Visibility, token,
 };
 
 pub(crate) use returned::Returned;
@@ -87,11 +87,18 @@ fn refuse_other_items(attribute: &str, input: ParseStream<'_>) -> syn::Result<()
 pub(crate) struct Function {
     pub(crate) item: Item,
     /// What the patterns of the arguments bind, in order.
-    pub(crate) bindings: Vec<Ident>,
+    pub(crate) bindings: Vec<Binding>,
     /// The receiver, as the key may name it at the place of the guard.
     pub(crate) receiver: Option<Receiver>,
     pub(crate) returned: Returned,
     pub(crate) body: Body,
+}
+
+/// A name that an argument binds.
+pub(crate) struct Binding {
+    pub(crate) name: Ident,
+    /// Each `#[cfg]` of the argument, which may take it away: rustc looks at them only afterwards.
+    pub(crate) cfgs: Vec<Attribute>,
 }
 
 /// A method's `self`.
@@ -130,7 +137,9 @@ impl Function {
         };
         let returned = mistakes.keep(returned).unwrap_or_else(Returned::unknown);
         let bindings = match &boxed {
-            None => bound(item.sig.inputs.iter().filter_map(pattern)),
+            None => typed(&item.sig)
+                .flat_map(|argument| bound(&argument.pat, &argument.attrs))
+                .collect(),
             Some(boxed) => boxed.bindings(&item.sig),
         };
         let body = boxed.map_or_else(
@@ -151,7 +160,11 @@ impl Function {
     pub(crate) fn roots(&self) -> Vec<String> {
         let receiver = self.receiver.iter().map(|_| "self".to_owned());
         receiver
-            .chain(self.bindings.iter().map(|name| name.unraw().to_string()))
+            .chain(
+                self.bindings
+                    .iter()
+                    .map(|binding| binding.name.unraw().to_string()),
+            )
             .collect()
     }
 
@@ -219,11 +232,12 @@ fn refuse_qualifiers(sig: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-pub(crate) fn pattern(input: &FnArg) -> Option<&Pat> {
-    match input {
-        FnArg::Typed(typed) => Some(&typed.pat),
+/// The arguments but the receiver.
+pub(crate) fn typed(sig: &Signature) -> impl Iterator<Item = &PatType> {
+    sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => Some(typed),
         FnArg::Receiver(_) => None,
-    }
+    })
 }
 
 fn receiver(sig: &Signature, body: &Body) -> Option<Receiver> {
@@ -241,8 +255,8 @@ fn receiver(sig: &Signature, body: &Body) -> Option<Receiver> {
     Some(Receiver { name, is_reference })
 }
 
-/// The names that some patterns bind.
-pub(crate) fn bound<'a>(patterns: impl IntoIterator<Item = &'a Pat>) -> Vec<Ident> {
+/// The names that the pattern of an argument with these attributes binds.
+pub(crate) fn bound(pattern: &Pat, attrs: &[Attribute]) -> Vec<Binding> {
     struct Names(Vec<Ident>);
     impl<'ast> Visit<'ast> for Names {
         fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
@@ -254,10 +268,14 @@ pub(crate) fn bound<'a>(patterns: impl IntoIterator<Item = &'a Pat>) -> Vec<Iden
         }
     }
     let mut names = Names(Vec::new());
-    for pattern in patterns {
-        names.visit_pat(pattern);
-    }
-    names.0
+    names.visit_pat(pattern);
+    let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    let cfgs: Vec<Attribute> = cfgs.cloned().collect();
+    let binding = |name| Binding {
+        name,
+        cfgs: cfgs.clone(),
+    };
+    names.0.into_iter().map(binding).collect()
 }
 
 impl Body {

@@ -9,7 +9,7 @@ use super::tx;
 use super::value::placed;
 use crate::args::Args;
 use crate::mistakes::Mistakes;
-use crate::signature::{Function, Receiver};
+use crate::signature::{Binding, Function, Receiver};
 
 /// What happens to results.
 pub(crate) struct Results {
@@ -143,7 +143,17 @@ pub(crate) fn recover(
 ) -> Option<TokenStream> {
     let given = args.recover.as_ref()?;
     match &given.value {
-        Expr::Path(path) => function.map(|function| called(path, function)),
+        Expr::Path(path) => {
+            let function = function?;
+            if let Some(binding) = function.bindings.iter().find(|one| !one.cfgs.is_empty()) {
+                let name = &binding.name;
+                mistakes.add(given.error(format!(
+                    "a path is called with every argument, and `{name}` has a `#[cfg]`; write the call: recover = lookup(&gateway, &request.order_no)"
+                )));
+                return None;
+            }
+            Some(called(path, function))
+        }
         Expr::Call(_) | Expr::MethodCall(_) => {
             function.map(|function| placed(&given.value, function))
         }
@@ -159,7 +169,10 @@ pub(crate) fn recover(
 /// A path stands for the call with the receiver and a reference to each argument.
 fn called(path: &ExprPath, function: &Function) -> TokenStream {
     let receiver = function.receiver.as_ref().map(by_reference);
-    let arguments = function.bindings.iter().map(|name| quote!(&#name));
+    let arguments = function
+        .bindings
+        .iter()
+        .map(|Binding { name, .. }| quote!(&#name));
     let arguments = receiver.into_iter().chain(arguments);
     quote_spanned!(path.span()=> #path(#(#arguments),*))
 }

@@ -143,7 +143,11 @@ fn from_path(
 ) -> Option<Value> {
     let argument = match (path.root.as_str(), &function.receiver) {
         ("self", Some(receiver)) => Some(&receiver.name),
-        (root, _) => function.bindings.iter().find(|name| name.unraw() == root),
+        (root, _) => function
+            .bindings
+            .iter()
+            .map(|binding| &binding.name)
+            .find(|name| name.unraw() == root),
     };
     let Some(argument) = argument else {
         let roots = function.roots();

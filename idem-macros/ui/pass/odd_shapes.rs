@@ -57,8 +57,15 @@ where
 }
 
 #[idempotent(prefix = "cfg", key = "id")]
-async fn configured(#[cfg(any())] gone: Missing, id: u8, #[allow(unused_variables)] idle: u8) -> Result<u8, Error> {
-    Ok(id)
+async fn configured(
+    #[cfg(any())] gone: Missing,
+    #[cfg(all())] here: u8,
+    id: u8,
+    #[allow(unused_variables)] idle: u8,
+) -> Result<u8, Error> {
+    #[cfg(any())]
+    drop(gone);
+    Ok(id + here)
 }
 
 fn pick<A, B>(a: A, _: B) -> A {
@@ -196,7 +203,7 @@ async fn main() {
     assert_eq!(callback(1, |id| id.to_string()).await.unwrap(), "1");
     assert_eq!(elided("a").await.unwrap(), "a");
     assert_eq!(higher(1, |text: &str| text.to_owned(), "a").await.unwrap(), "a");
-    assert_eq!(configured(1, 2).await.unwrap(), 1);
+    assert_eq!(configured(1, 2, 3).await.unwrap(), 3);
     assert_eq!(commas_inside_options(1, 2).await.unwrap(), 3);
     let pairs = vec![Pair { a: 1, b: 2 }, Pair { a: 3, b: 4 }];
     assert_eq!(a_field_of_an_element(pairs).await.unwrap(), 1);
