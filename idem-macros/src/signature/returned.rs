@@ -3,8 +3,9 @@
 use quote::ToTokens;
 use syn::visit::{self, Visit};
 use syn::{
-    BoundLifetimes, GenericArgument, Lifetime, ParenthesizedGenericArguments, PathArguments,
-    ReturnType, Signature, Type, TypeFnPtr, TypeImplTrait, TypeInfer, TypeReference,
+    BoundLifetimes, GenericArgument, GenericParam, Lifetime, ParenthesizedGenericArguments,
+    PathArguments, ReturnType, Signature, TraitBound, Type, TypeFnPtr, TypeImplTrait, TypeInfer,
+    TypeReference,
 };
 
 use crate::model::readable;
@@ -125,20 +126,41 @@ fn first_unnamed(ty: &Type) -> Option<Box<dyn ToTokens>> {
 }
 
 /// The first borrow in a type: a lifetime but `'static`, or a reference. What stands in the
-/// signature of a function type or of an `Fn` bound is not held by the value.
+/// signature of a function type or of an `Fn` bound is not held by the value, nor is what lives for
+/// any lifetime.
 pub(super) fn first_borrow(ty: &Type, statics: Statics) -> Option<Box<dyn ToTokens>> {
-    struct Borrow(Option<Box<dyn ToTokens>>, Statics);
+    struct Borrow {
+        first: Option<Box<dyn ToTokens>>,
+        statics: Statics,
+        /// Those of each `for<…>` around.
+        any: Vec<Lifetime>,
+    }
     impl<'ast> Visit<'ast> for Borrow {
         fn visit_type_reference(&mut self, ty: &'ast TypeReference) {
-            if self.1 == Statics::Pass && ty.lifetime.as_ref().is_some_and(is_static) {
+            let is_held = ty.lifetime.as_ref().is_none_or(|lifetime| {
+                let passes = self.statics == Statics::Pass && is_static(lifetime);
+                !passes && !self.any.contains(lifetime)
+            });
+            if !is_held {
                 return visit::visit_type_reference(self, ty);
             }
-            self.0.get_or_insert_with(|| Box::new(ty.clone()));
+            self.first.get_or_insert_with(|| Box::new(ty.clone()));
         }
         fn visit_lifetime(&mut self, lifetime: &'ast Lifetime) {
-            if !is_static(lifetime) {
-                self.0.get_or_insert_with(|| Box::new(lifetime.clone()));
+            if !is_static(lifetime) && !self.any.contains(lifetime) {
+                self.first.get_or_insert_with(|| Box::new(lifetime.clone()));
             }
+        }
+        fn visit_trait_bound(&mut self, bound: &'ast TraitBound) {
+            let outside = self.any.len();
+            let lifetimes = bound.lifetimes.iter().flat_map(|bound| &bound.lifetimes);
+            self.any
+                .extend(lifetimes.filter_map(|parameter| match parameter {
+                    GenericParam::Lifetime(parameter) => Some(parameter.lifetime.clone()),
+                    _ => None,
+                }));
+            visit::visit_trait_bound(self, bound);
+            self.any.truncate(outside);
         }
         fn visit_type_fn_ptr(&mut self, _: &'ast TypeFnPtr) {}
         fn visit_parenthesized_generic_arguments(
@@ -148,9 +170,13 @@ pub(super) fn first_borrow(ty: &Type, statics: Statics) -> Option<Box<dyn ToToke
         }
         fn visit_bound_lifetimes(&mut self, _: &'ast BoundLifetimes) {}
     }
-    let mut borrow = Borrow(None, statics);
+    let mut borrow = Borrow {
+        first: None,
+        statics,
+        any: Vec::new(),
+    };
     borrow.visit_type(ty);
-    borrow.0
+    borrow.first
 }
 
 /// What is thought of a `&'static T`.

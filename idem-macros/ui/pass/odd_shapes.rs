@@ -142,14 +142,29 @@ impl Repository for () {
 
 type Show = Box<dyn Fn(&str) -> String + Send>;
 
+trait Handler<'a> {
+    fn handle(&self, text: &'a str) -> &'a str;
+}
+
+struct Trim;
+
+impl<'a> Handler<'a> for Trim {
+    fn handle(&self, text: &'a str) -> &'a str {
+        text.trim()
+    }
+}
+
 #[idempotent(prefix = "owned", key = "name", detach = true)]
 async fn owned_though_it_mentions_references(
     name: &'static str,
     show: fn(&str) -> String,
     boxed: Box<dyn for<'a> Fn(&'a str) -> String + Send>,
     alias: Show,
+    handler: impl for<'a> Handler<'a> + Send + 'static,
+    other: impl for<'a> PartialEq<&'a str> + Send + 'static,
 ) -> Result<String, Error> {
-    Ok(show(&boxed(&alias(name))))
+    assert!(other == name);
+    Ok(show(&boxed(&alias(handler.handle(name)))))
 }
 
 #[idempotent(prefix = "static", key = "id", on_duplicate = "reject")]
@@ -214,7 +229,14 @@ async fn main() {
     assert_eq!(().load("a", 1).await.unwrap(), 1);
     assert_eq!(Box::new(Holder(1)).show(2).await.unwrap(), "2");
     assert_eq!(Holder(1).change(2).await.unwrap(), "2");
-    let owned = owned_though_it_mentions_references("a", str::to_owned, Box::new(str::to_owned), Box::new(str::to_owned));
+    let owned = owned_though_it_mentions_references(
+        "a",
+        str::to_owned,
+        Box::new(str::to_owned),
+        Box::new(str::to_owned),
+        Trim,
+        String::from("a"),
+    );
     assert_eq!(owned.await.unwrap(), "a");
     assert_eq!(static_result(1).await.unwrap(), "static");
     assert_eq!(outer_with_inner_function().await.unwrap(), 9);
