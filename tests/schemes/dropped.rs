@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::bed::{Bed, Fresh};
 
 /// What no busy machine needs for a turn, but a connection out of step does.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A number that no turn has.
 const REHEARSED: i64 = 1;

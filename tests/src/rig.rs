@@ -55,6 +55,7 @@ impl Rig {
     }
 
     /// Another engine on the same store, as in another process.
+    #[must_use]
     pub fn beside(&self, options: impl FnOnce(Builder) -> Builder) -> Self {
         let builder = Idempotency::builder(self.store.clone()).limit(LIMIT);
         Self {
