@@ -28,7 +28,7 @@ pub(super) enum Class {
     Unavailable,
     /// The database can not take the write now.
     Refused,
-    /// The same, by this session: its server, or the session itself, only reads.
+    /// The same, of this connection alone: its server only reads, or what runs on it may only read.
     ReadOnly,
     /// The session was idle, or its transaction open, for longer than the server lets it. In one of the
     /// store this process stood still; in another one it is what is done there.
