@@ -390,10 +390,7 @@ impl Idempotency {
                 return stopped;
             }
             if next > told || driver::sleep_until(next).await.is_err() {
-                tracing::warn!(
-                    under_way,
-                    "a drain is over, and calls or settles are not: they end with the process"
-                );
+                tracing::warn!(under_way, "a drain is over, and calls or settles are not");
                 return stopped;
             }
         }
