@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use idem_core::{Key, Policy};
+use idem_core::{Error, Key, Policy, StoreErrorKind};
 use idem_tests::body::Held;
 use sqlx::Transaction;
 
@@ -162,6 +162,33 @@ pub(crate) async fn a_body_within_its_own_body_has_no_second_effect<D: Base>() {
         .await;
     tx.commit().await.unwrap();
     // Nothing was done, and nobody is told that it was.
+    let error = result.unwrap_err();
+    let Some(Error::Store { source }) = error.downcast_ref() else {
+        panic!("{error:?}");
+    };
+    assert_eq!(source.kind(), StoreErrorKind::Protocol);
+    assert_eq!(place.bodies.count(), 0);
+    assert_eq!(place.effects().await.len(), 0);
+}
+
+pub(crate) async fn a_body_within_its_own_body_further_out_has_no_second_effect<D: Base>() {
+    let place = D::place().await;
+    let key = |name| Key::new("inner", name).unwrap();
+    let mut tx = place.begin().await;
+    let outermost = async |tx: &mut Transaction<'_, D>| {
+        let between = async |tx: &mut Transaction<'_, D>| {
+            let innermost = async |tx: &mut Transaction<'_, D>| anyhow::Ok(D::add(tx, 2).await?);
+            let run = place.idem.run_in(tx, key("1"), Policy::new(), innermost);
+            run.await
+        };
+        let run = place.idem.run_in(tx, key("2"), Policy::new(), between);
+        run.await
+    };
+    let result = place
+        .idem
+        .run_in(&mut tx, key("1"), Policy::new(), outermost)
+        .await;
+    tx.commit().await.unwrap();
     result.unwrap_err();
     assert_eq!(place.effects().await.len(), 0);
 }

@@ -139,6 +139,9 @@ impl<'a> Asking<'a> {
         connection: &mut D::Connection,
         Entered { found, hold, began }: Entered,
     ) -> Result<Option<Answer>, Error> {
+        if hold != Hold::Elsewhere && self.is_within_itself() {
+            return Err(within_itself().into());
+        }
         let (heard, now) = (Instant::now(), found.now);
         let settings = self.settings();
         let claim = Claim {
@@ -193,6 +196,13 @@ impl<'a> Asking<'a> {
         }))))
     }
 
+    /// Whether the body that calls has the key already, so that the record is not written yet.
+    fn is_within_itself(&self) -> bool {
+        Attempt::current().is_some_and(|around| {
+            around.is_in_transaction() && around.inner().store_key == self.key
+        })
+    }
+
     /// Nobody waits for an attempt in lease mode here: the transaction would be open all the while.
     fn settings(&self) -> Settings {
         Settings {
@@ -208,6 +218,15 @@ fn in_a_transaction() -> Refusal {
         running_for: Duration::ZERO,
         retry_after: Duration::from_secs(1),
     }
+}
+
+/// Not a conflict, and no attempt that ends some time: the same body does it again.
+fn within_itself() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Protocol,
+        "sql: a body calls itself, with its own key in its own transaction",
+    )
+    .before_sending()
 }
 
 fn changed() -> StoreError {

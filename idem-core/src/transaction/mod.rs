@@ -118,8 +118,10 @@
 //! where the call itself is dropped after that, so is what its caller still writes. So let no time-out
 //! drop a `begin`, and return its error.
 //!
-//! A call within the body of another, with the same key and in the same transaction, is a mistake:
-//! the outer one returns an error, and the effects of both are taken back.
+//! A call within the body of another, with the same key and in the same transaction, is a mistake: it
+//! gets an [`Error::Store`] of the kind [`Protocol`](crate::StoreErrorKind::Protocol), and no body runs.
+//! Where there are bodies of other keys in between, the outermost returns an error, and the effects of
+//! all are taken back.
 
 mod admit;
 mod run;
