@@ -168,7 +168,8 @@ fn lock(at: &Address, patience: Duration) -> String {
     format!(
         "SET @idem_tx_patience = IF(VERSION() LIKE '%MariaDB%', NULL, \
          CAST(COALESCE(@idem_tx_patience, @@SESSION.innodb_lock_wait_timeout) AS UNSIGNED)), \
-         SESSION innodb_lock_wait_timeout = CAST(IF(VERSION() LIKE '%MariaDB%', \
+         SESSION innodb_lock_wait_timeout = \
+         CAST(IF(VERSION() LIKE '%MariaDB%', \
          @@SESSION.innodb_lock_wait_timeout, {seconds}) AS UNSIGNED); \
          /*M! SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ {}; \
          {PATIENT_AGAIN}; {}; {}",
