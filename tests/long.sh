@@ -178,7 +178,6 @@ run_campaigns() {
   done
   mkdir -p "$reports" "$logs"
   IDEM_REPORT=$(mktemp -d)
-  trap 'rm -r "$IDEM_REPORT"' EXIT
   export IDEM_REPORT IDEM_LONG=1
   for campaign in "$@"; do
     say "$campaign"

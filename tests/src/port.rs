@@ -1,8 +1,8 @@
 //! Ports that stay ours while the server on them is down.
 
-use std::env;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -41,8 +41,10 @@ impl Port {
     }
 
     fn try_take(number: u16) -> Option<Self> {
-        let folder = env::temp_dir().join(format!("idem-tests-ports-{}", getuid().as_raw()));
-        fs::create_dir_all(&folder).ok()?;
+        // The same for all, whatever their temporary folder.
+        let folder = format!("/tmp/idem-tests-ports-{}", getuid().as_raw());
+        let folder = Path::new(&folder);
+        fs::create_dir_all(folder).ok()?;
         let lock = File::create(folder.join(number.to_string())).ok()?;
         lock.try_lock().ok()?;
         (is_free(number) && is_free(number + BUS)).then_some(Self {

@@ -88,8 +88,6 @@ impl Business for Postgres {
     }
 }
 
-/// A server that waits for its disk, as a service's does; then one that does not, where nothing
-/// hides what the guard adds. The bytes of the log are the same on both.
 /// A server, and a pool of sessions on it.
 struct Bench {
     server: PostgresServer,
