@@ -105,12 +105,12 @@ fn mutants_of_the_scripts_are_killed() {
 
 #[test]
 fn mutants_of_the_statements_in_postgresql_are_killed() {
-    are_killed("postgresql", Protocol::Postgres, 6, 34);
+    are_killed("postgresql", Protocol::Postgres, 6, 38);
 }
 
 #[test]
 fn mutants_of_the_statements_in_mariadb_are_killed() {
-    are_killed("mariadb", Protocol::MySql, 6, 42);
+    are_killed("mariadb", Protocol::MySql, 6, 45);
 }
 
 /// By a suite that is built with all others, and not for this one alone.
@@ -161,7 +161,7 @@ fn mutants_of_the_statements_in_a_transaction_of_mariadb_are_killed() {
 
 #[test]
 fn mutants_of_the_statements_of_a_transition_are_killed() {
-    are_killed_by(STATES, "states-mariadb", sql::of_states(), 9);
+    are_killed_by(STATES, "states-mariadb", sql::of_states(), 13);
 }
 
 #[test]

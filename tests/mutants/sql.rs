@@ -59,8 +59,8 @@ const WITHIN_POSTGRES: [Source; 2] = [
         is_rust: true,
     },
     Source {
-        name: "postgres_1_enter.sql",
-        text: source!("migrations/postgres_1_enter.sql"),
+        name: "postgres_2_enter.sql",
+        text: source!("migrations/postgres_2_enter.sql"),
         is_rust: false,
     },
 ];
@@ -199,7 +199,10 @@ fn mutant(file: &'static str, line: usize, fragment: &str, change: &Change) -> M
 fn changes(fragment: &str) -> Vec<Change> {
     let mut changes = swaps(fragment, &SWAPS);
     // `COMMITTED` is no `COMMIT`.
-    changes.retain(|change| !fragment[change.range.end..].starts_with(char::is_alphabetic));
+    changes.retain(|change| {
+        let (word, behind) = fragment[change.range.start..].split_at(change.range.len());
+        !(word.ends_with(char::is_alphabetic) && behind.starts_with(char::is_alphabetic))
+    });
     changes.extend(numbers(fragment));
     changes.extend(comparisons(fragment));
     changes

@@ -184,7 +184,7 @@ async fn check_names_what_can_lose_records() {
 async fn check_names_a_function_that_was_not_copied() {
     let database = OnPostgres::empty().await;
     let store = database.fresh_store().await;
-    let gone = "DROP FUNCTION idempotent_enter_1";
+    let gone = "DROP FUNCTION idempotent_enter_2";
     database.aside().await.run(gone).await;
     assert_eq!(codes(&store).await, ["no_fsync", "no_function"]);
     store.migrate().await.unwrap();

@@ -31,7 +31,7 @@ pub(super) struct Held {
     pub(super) attempt: Attempt,
     pub(super) at: Address,
     /// The transaction that holds it.
-    pub(super) began: Option<i64>,
+    pub(super) began: Option<[u8; 8]>,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
     /// What stands there again after what the body did was taken back.
@@ -231,7 +231,7 @@ async fn failed<T, E, D: Database>(
     error: E,
     results: Results<T, E>,
     mut savepoint: Transaction<'_, D>,
-    (depth, began): (usize, Option<i64>),
+    (depth, began): (usize, Option<[u8; 8]>),
     context: Option<Context>,
 ) -> Result<T, E> {
     match D::guard_failed(&mut savepoint, depth, began).await {

@@ -96,7 +96,7 @@ impl Attempt {
         connection: &mut D::Connection,
         at: &Address,
         settle: &Settle,
-    ) -> Result<(Found, Option<i64>, Record), Error> {
+    ) -> Result<(Found, Option<[u8; 8]>, Record), Error> {
         let patience = self.inner().settings.terms.limit;
         let entered = D::enter(connection, at, patience, false).await;
         let Entered { found, began, .. } = entered.map_err(D::fault)?;

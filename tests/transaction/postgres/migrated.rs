@@ -35,7 +35,7 @@ async fn tables_that_were_dropped_are_made_again_beside_the_function() {
 #[tokio::test]
 async fn a_function_that_is_missing_is_told_and_made_beside_the_tables() {
     let place = Postgres::place().await;
-    run(&place, "DROP FUNCTION idempotent_enter_1").await;
+    run(&place, "DROP FUNCTION idempotent_enter_2").await;
     let mut tx = place.begin().await;
     let told = refusal(pay(&place, &mut tx, 1, Then::End).await);
     tx.rollback().await.unwrap();

@@ -34,10 +34,10 @@
 //! Each call finds its row by the primary key. Two indexes serve only operators: the one on
 //! `(business_type, business_key)` scans and their own queries, the one on `expire_at` the purge.
 //!
-//! In PostgreSQL there is also a function `idempotent_enter_1`, in plpgsql, by which transaction mode
+//! In PostgreSQL there is also a function `idempotent_enter_2`, in plpgsql, by which transaction mode
 //! locks and reads a key; who uses the table has to be allowed to run it, as everybody is unless
-//! somebody has taken that right away. `migrate` also creates it alone, where only the tables were
-//! copied.
+//! somebody has taken that right away. `migrate` also creates it alone, where the tables are there
+//! already.
 //!
 //! Rows whose time is over stay until somebody calls `purge`.
 //!

@@ -31,7 +31,7 @@ use crate::store::Finding;
 const MIGRATION: &str = include_str!("migrations/postgres_1.sql");
 
 /// The function of transaction mode, which a copy of the tables may have come without.
-const MIGRATION_OF_ENTER: &str = include_str!("migrations/postgres_1_enter.sql");
+const MIGRATION_OF_ENTER: &str = include_str!("migrations/postgres_2_enter.sql");
 
 /// Not `now()`, which stands still from `BEGIN` on.
 macro_rules! clock {
@@ -346,7 +346,7 @@ async fn tables(connection: &mut PgConnection) -> sqlx::Result<Tables> {
 }
 
 async fn has_enter(connection: &mut PgConnection) -> sqlx::Result<bool> {
-    let has = "SELECT to_regprocedure('idempotent_enter_1(bytea, bigint)') IS NOT NULL";
+    let has = "SELECT to_regprocedure('idempotent_enter_2(bytea, bigint)') IS NOT NULL";
     sqlx::query_scalar(has).fetch_one(connection).await
 }
 
@@ -358,6 +358,6 @@ async fn run(held: &mut Held<Postgres>, script: &'static str) -> sqlx::Result<()
 fn no_enter() -> Finding {
     Finding {
         code: "no_function",
-        detail: "the function idempotent_enter_1 is not there, so every call in a transaction is refused; call migrate(), which also creates it alone".into(),
+        detail: "the function idempotent_enter_2 is not there, so every call in a transaction is refused; call migrate(), which also creates it alone".into(),
     }
 }

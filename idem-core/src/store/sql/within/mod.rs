@@ -32,7 +32,7 @@ pub struct Entered {
     pub(crate) found: Found,
     pub(crate) hold: Hold,
     /// What tells the transaction from a later one of the session, where no mark in it does.
-    pub(crate) began: Option<i64>,
+    pub(crate) began: Option<[u8; 8]>,
 }
 
 /// Whether the key is held now.
@@ -63,7 +63,7 @@ pub trait Within: Database {
     fn write(
         connection: &mut Self::Connection,
         at: &Address,
-        began: Option<i64>,
+        began: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -75,7 +75,7 @@ pub trait Within: Database {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        began: Option<i64>,
+        began: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -110,7 +110,7 @@ pub trait Within: Database {
     fn guard_failed(
         connection: &mut Self::Connection,
         _depth: usize,
-        _began: Option<i64>,
+        _began: Option<[u8; 8]>,
     ) -> impl Future<Output = sqlx::Result<()>> + Send {
         async {
             Self::guard(connection).await;

@@ -71,7 +71,7 @@ impl Within for MySql {
     async fn write(
         connection: &mut MySqlConnection,
         at: &Address,
-        _: Option<i64>,
+        _: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -89,7 +89,7 @@ impl Within for MySql {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        _: Option<i64>,
+        _: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,

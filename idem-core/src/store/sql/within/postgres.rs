@@ -11,37 +11,32 @@
 //! transaction began when the one did in which the key was entered, in one statement with that
 //! condition: in another one, or alone, it would be kept without its effects.
 
+mod entered;
+
 use std::mem;
 use std::time::Duration;
 
-use sqlx::postgres::{PgRow, PgTransactionManager};
+use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Row as _, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
 use super::super::fault::{Class, Fault};
-use super::super::hex::unhex;
 use super::super::postgres::{
     advisory, bind_insert, bind_update, insert, literal, lock_timeout, update,
 };
-use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
+use super::super::row::{Address, Row, bind_row, columns, micros};
 use super::{
-    Call, Entered, Hold, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
+    Call, Entered, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
 };
 use crate::error::StoreError;
 use crate::record::StoreTime;
-
-/// What the function gives. The bytes in another form, for the answer comes as text.
-const ENTERED: &str = "now, encode(request_id, 'hex') AS request_id, status, fence, attempt, \
-     encode(fingerprint, 'hex') AS fingerprint, checkpoint, lease_until, \
-     encode(response_data, 'hex') AS response_data, expire_at, encode(record, 'hex') AS record, \
-     is_held, sees_all, began";
 
 /// When the transaction began, as the function says it. The number of a transaction would be
 /// surer than its time, but is only given to those that write.
 macro_rules! began {
     () => {
-        "(extract(epoch FROM transaction_timestamp()) * 1000000)::bigint"
+        "timestamptz_send(transaction_timestamp())"
     };
 }
 
@@ -70,18 +65,18 @@ impl Within for Postgres {
         let message = message(at, patience, may_go_back);
         let message = sqlx::raw_sql(AssertSqlSafe(format!("{twice}; {message}")));
         let mut rows = message.fetch_all(connection).await?;
-        let entered = rows.pop().ok_or(sqlx::Error::RowNotFound)?;
-        Ok(Entered {
-            found: found(&entered)?,
-            hold: hold(&entered)?,
-            began: entered.try_get("began")?,
+        let row = rows.pop().ok_or(sqlx::Error::RowNotFound)?;
+        let said = row.try_get(0)?;
+        entered::read(said).ok_or_else(|| sqlx::Error::ColumnDecode {
+            index: "idempotent_enter_2".to_owned(),
+            source: "not in the words of that function".into(),
         })
     }
 
     async fn write(
         connection: &mut PgConnection,
         at: &Address,
-        began: Option<i64>,
+        began: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -101,7 +96,7 @@ impl Within for Postgres {
         mut savepoint: Transaction<'_, Self>,
         _: usize,
         at: &Address,
-        began: Option<i64>,
+        began: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -155,7 +150,7 @@ impl Within for Postgres {
     async fn guard_failed(
         connection: &mut PgConnection,
         depth: usize,
-        began: Option<i64>,
+        began: Option<[u8; 8]>,
     ) -> sqlx::Result<()> {
         let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
         let back = back.execute(&mut *connection).await;
@@ -210,7 +205,7 @@ fn message(at: &Address, patience: Duration, may_go_back: bool) -> String {
         wait(lock, patience)
     };
     let mark = if may_go_back { mark(at) } else { String::new() };
-    format!("{wait}SELECT {ENTERED} FROM idempotent_enter_1({hash}, {lock}); {mark}")
+    format!("{wait}SELECT idempotent_enter_2({hash}, {lock}); {mark}")
 }
 
 /// Waits for the lock. The transaction's own patience is put aside, and back; if the message fails
@@ -236,7 +231,7 @@ fn give_up(whole: usize) -> String {
 async fn put(
     connection: &mut PgConnection,
     at: &Address,
-    began: Option<i64>,
+    began: Option<[u8; 8]>,
     before: Option<&Row>,
     after: &Row,
     now: StoreTime,
@@ -251,7 +246,10 @@ async fn put(
 
 /// Where this is not the transaction that began then, an error, after which none that is open here
 /// can keep anything: also where it has a savepoint that looks like the one sqlx goes back to.
-async fn fail_where_gone(connection: &mut PgConnection, began: Option<i64>) -> sqlx::Result<()> {
+async fn fail_where_gone(
+    connection: &mut PgConnection,
+    began: Option<[u8; 8]>,
+) -> sqlx::Result<()> {
     let is_the_same = sqlx::query_scalar(IS_THE_SAME).bind(began);
     let is_the_same: Option<bool> = is_the_same.fetch_one(&mut *connection).await?;
     if is_the_same != Some(true) {
@@ -268,41 +266,4 @@ async fn guard_where_gone(connection: &mut PgConnection, error: &sqlx::Error) {
         let guard = sqlx::raw_sql("BEGIN READ ONLY");
         let _ = guard.execute(connection).await;
     }
-}
-
-fn found(entered: &PgRow) -> sqlx::Result<Found> {
-    let bytes = |column: &str| {
-        let text: Option<&str> = entered.try_get(column)?;
-        let bytes = text.map(|text| {
-            unhex(text).ok_or_else(|| sqlx::Error::ColumnDecode {
-                index: column.to_owned(),
-                source: "bytes that are not hexadecimal".into(),
-            })
-        });
-        bytes.transpose()
-    };
-    let columns: Columns = (
-        entered.try_get("now")?,
-        bytes("request_id")?,
-        entered.try_get("status")?,
-        entered.try_get("fence")?,
-        entered.try_get("attempt")?,
-        bytes("fingerprint")?,
-        entered.try_get("checkpoint")?,
-        entered.try_get("lease_until")?,
-        bytes("response_data")?,
-        entered.try_get("expire_at")?,
-        bytes("record")?,
-    );
-    Ok(columns.into())
-}
-
-fn hold(entered: &PgRow) -> sqlx::Result<Hold> {
-    let (is_held, sees_all): (bool, bool) =
-        (entered.try_get("is_held")?, entered.try_get("sees_all")?);
-    Ok(match (is_held, sees_all) {
-        (false, _) => Hold::Elsewhere,
-        (true, true) => Hold::Firm,
-        (true, false) => Hold::FirmAfterAWrite,
-    })
 }

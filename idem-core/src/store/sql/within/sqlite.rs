@@ -68,7 +68,7 @@ impl Within for Sqlite {
     async fn write(
         connection: &mut SqliteConnection,
         at: &Address,
-        _: Option<i64>,
+        _: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -88,7 +88,7 @@ impl Within for Sqlite {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        _: Option<i64>,
+        _: Option<[u8; 8]>,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
