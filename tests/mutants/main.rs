@@ -150,7 +150,7 @@ const STATES: Suite = Suite {
 #[test]
 fn mutants_of_the_statements_in_a_transaction_of_postgresql_are_killed() {
     let mutants = sql::within(Protocol::Postgres);
-    are_killed_by(WITHIN_POSTGRES, "transaction-postgresql", mutants, 9);
+    are_killed_by(WITHIN_POSTGRES, "transaction-postgresql", mutants, 10);
 }
 
 #[test]

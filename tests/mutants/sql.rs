@@ -89,7 +89,7 @@ const NOT_HERE: [&str; 6] = [
     "mod tests",
 ];
 
-const SWAPS: [(&str, &str, &str); 30] = [
+const SWAPS: [(&str, &str, &str); 32] = [
     ("bound", " < ", " <= "),
     ("bound", " <= ", " < "),
     ("bound", " > ", " >= "),
@@ -119,10 +119,16 @@ const SWAPS: [(&str, &str, &str); 30] = [
     ),
     ("null", "IS NOT DISTINCT FROM", "="),
     ("clock", "clock_timestamp()", "now()"),
+    ("clock", "transaction_timestamp()", "clock_timestamp()"),
     ("clock", "UTC_TIMESTAMP(6)", "UTC_TIMESTAMP(3)"),
     ("clock", "MICROSECOND", "SECOND"),
     ("isolation", "READ COMMITTED", "REPEATABLE READ"),
     ("isolation", "READ COMMITTED", "SERIALIZABLE"),
+    (
+        "isolation",
+        " IN ('read committed'",
+        " NOT IN ('read committed'",
+    ),
     ("end", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT"),
     ("end", "ROLLBACK TO SAVEPOINT", "RELEASE SAVEPOINT"),
     ("read-only", "READ ONLY", "READ WRITE"),
