@@ -2,6 +2,7 @@
 //! scene on each database at each isolation.
 
 mod bed;
+mod counted;
 mod dropped;
 mod errors;
 mod generic;

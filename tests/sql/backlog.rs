@@ -92,15 +92,15 @@ impl<S: Store + Clone> Live<S> {
     }
 }
 
-/// The first of `stores` is called, the other one purged, by two at once; how often they asked. `copies`
-/// makes the backlog of a row whose key is `sample`.
-pub(crate) async fn goes_in_batches_beside_live_calls<D: Database>(
+/// The first of `stores` is called, the other one purged by `delete`, by two at once; how often they
+/// asked. `copies` makes the backlog of a row whose key is `sample`.
+pub(crate) async fn goes_in_batches_beside_live_calls<S: Store + Clone>(
     name: &str,
-    database: &D,
-    [live, purged]: [D::Store; 2],
+    mut aside: impl Aside,
+    [live, purged]: [S; 2],
+    delete: impl AsyncFn(&S, u32) -> u64,
     (backlog, copies): (u64, String),
 ) -> u64 {
-    let mut aside = database.aside().await;
     finish(&live, &key("live", "sample"), 0, TERMS).await;
     aside.run(&copies).await;
     let live = Live {
@@ -112,7 +112,7 @@ pub(crate) async fn goes_in_batches_beside_live_calls<D: Database>(
         let mut sum = 0;
         loop {
             calls.fetch_add(1, Ordering::Relaxed);
-            match D::purge(&purged, BATCH).await {
+            match delete(&purged, BATCH).await {
                 0 => return sum,
                 deleted => {
                     assert!(deleted <= u64::from(BATCH));

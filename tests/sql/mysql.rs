@@ -211,8 +211,9 @@ async fn a_long_backlog_goes_in_batches_beside_live_calls() {
     const BACKLOG: u64 = 100_000;
     let database = OnMariaDb::empty().await;
     let stores = [database.fresh_store().await, database.fresh_store().await];
+    let (aside, purge) = (database.aside().await, OnMariaDb::purge);
     let backlog = (BACKLOG, copies(BACKLOG));
-    backlog::goes_in_batches_beside_live_calls("MariaDB", &database, stores, backlog).await;
+    backlog::goes_in_batches_beside_live_calls("MariaDB", aside, stores, purge, backlog).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

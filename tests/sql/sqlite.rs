@@ -10,13 +10,13 @@ use idem_core::store::{SqliteStore, Store, StoreKey};
 use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use idem_tests::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use idem_tests::database::scenes;
-use idem_tests::long::operations;
-use sqlx::SqlitePool;
+use idem_tests::long::{is_long, operations};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlitePool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::history;
+use crate::{backlog, history};
 
 /// A file of its own.
 struct InAFile {
@@ -113,6 +113,29 @@ async fn purges_at_once_delete_what_is_over_and_nothing_else() {
         store.purge(batch).await.unwrap()
     })
     .await;
+}
+
+/// So many rows that are over, otherwise like the sample.
+fn copies(count: u64) -> String {
+    format!(
+        "WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
+         INSERT INTO idempotent_record SELECT CAST(printf('%032d', n) AS BLOB), 'shop:over', n, \
+         request_id, status, fence, attempt, fingerprint, checkpoint, lease_until, response_data, \
+         n, record, create_time, update_time \
+         FROM idempotent_record, n WHERE business_key = 'sample'"
+    )
+}
+
+// CASES Q11
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_backlog_goes_in_batches_beside_live_calls() {
+    let rows: u64 = if is_long() { 1_000_000 } else { 100_000 };
+    let file = InAFile::new();
+    let stores = [file.store().await, file.store().await];
+    let aside = file.options().connect().await.unwrap();
+    let purge = async |store: &SqliteStore, batch| store.purge(batch).await.unwrap();
+    let backlog = (rows, copies(rows));
+    backlog::goes_in_batches_beside_live_calls("SQLite", aside, stores, purge, backlog).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

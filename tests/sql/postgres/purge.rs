@@ -24,9 +24,10 @@ async fn a_long_backlog_goes_in_batches_beside_live_calls_and_none_reads_the_who
         .each_ref()
         .map(|pool| PostgresStore::new(pool.clone()).limit(PATIENT));
     stores[0].migrate().await.unwrap();
+    let (aside, purge) = (database.aside().await, OnPostgres::purge);
     let backlog = (rows, copies(rows));
     let purged =
-        backlog::goes_in_batches_beside_live_calls("PostgreSQL", &database, stores, backlog);
+        backlog::goes_in_batches_beside_live_calls("PostgreSQL", aside, stores, purge, backlog);
     let calls = purged.await;
     for pool in pools {
         pool.close().await;

@@ -21,6 +21,7 @@ use std::time::Duration;
 use idem_core::StoreError;
 use idem_core::conformance::Harness;
 use idem_core::store::{Store, StoreKey};
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
 /// A database of a server that all tests of a process share.
 pub trait Database: Harness<Store: Store + Clone> + Sized {
@@ -72,6 +73,18 @@ pub trait Aside {
 
     /// Asks for one number.
     fn count(&mut self, sql: &str) -> impl Future<Output = i64> + Send;
+}
+
+impl Aside for SqliteConnection {
+    async fn run(&mut self, sql: &str) {
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        sql.execute(self).await.unwrap();
+    }
+
+    async fn count(&mut self, sql: &str) -> i64 {
+        let sql = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
+        sql.fetch_one(self).await.unwrap()
+    }
 }
 
 /// How many connections a store opens where every law has one of its own, and where many do.

@@ -160,7 +160,8 @@ macro_rules! sql_store {
             /// more than 10,000, and says how many it deleted. Call it now and then, as often as it
             /// deletes something.
             /// Any number of processes may do so at once; a row whose time is not over is never
-            /// touched.
+            /// touched. In SQLite it has the whole file meanwhile, and then stays away from it for
+            /// 50 µs a row before it returns, so that the calls of other processes get their turn.
             ///
             /// # Errors
             /// No answer within the limit, or one that is no permission. What it deleted until
