@@ -1,74 +1,26 @@
-//! Sessions in which MariaDB counts the rows that an UPDATE has changed. Those of sqlx ask for the
-//! rows that it has found, as the handshake says; other drivers, and proxies that speak for them, do
-//! not.
+//! Where MariaDB counts only the rows that were changed.
 
-use std::net::Ipv4Addr;
-
+use idem_tests::changed_rows::{counting_changed_rows, is_counting_them};
+use sqlx::MySql;
 use sqlx::mysql::MySqlPoolOptions;
-use sqlx::{MySql, Pool};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::bed::{Bed, Fresh, Level};
 use crate::{insert, transition};
 
-/// `CLIENT_FOUND_ROWS`, in the lowest byte of what a client says it can.
-const FOUND_ROWS: u8 = 2;
-
-/// The length of a packet, and its number.
-const HEADER: usize = 4;
-
-/// Passes on one session, and what its client wants counted not.
-async fn pass(mut client: TcpStream, server: u16) -> std::io::Result<()> {
-    let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
-    let mut header = [0; HEADER];
-    server.read_exact(&mut header).await?;
-    client.write_all(&header).await?;
-    let [low, middle, high, _] = header;
-    let greeting = u32::from_le_bytes([low, middle, high, 0]);
-    copy(&mut (&mut server).take(greeting.into()), &mut client).await?;
-    let mut wishes = [0; HEADER + 1];
-    client.read_exact(&mut wishes).await?;
-    wishes[HEADER] &= !FOUND_ROWS;
-    server.write_all(&wishes).await?;
-    copy_bidirectional(&mut client, &mut server).await.map(drop)
-}
-
-/// The same database, by sessions that count what was changed.
 async fn fresh() -> Fresh<MySql> {
     let Fresh { pool, level } = MySql::fresh(Level::RepeatableRead).await;
     let options = (*pool.connect_options()).clone();
-    let server = options.get_port();
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let options = options.port(listener.local_addr().unwrap().port());
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            // That a session ends is no fault.
-            tokio::spawn(pass(client, server));
-        }
-    });
+    let port = counting_changed_rows(options.get_port()).await;
     let counted = MySqlPoolOptions::new().max_connections(8);
-    let counted = counted.connect_with(options).await.unwrap();
-    assert_eq!([rows(&pool).await, rows(&counted).await], [1, 0]);
+    let counted = counted.connect_with(options.port(port)).await.unwrap();
+    for (pool, is_counting) in [(&pool, false), (&counted, true)] {
+        let mut connection = pool.acquire().await.unwrap();
+        assert_eq!(is_counting_them(&mut connection).await, is_counting);
+    }
     Fresh {
         pool: counted,
         level,
     }
-}
-
-/// How many rows an UPDATE counts that finds one and changes nothing.
-async fn rows(pool: &Pool<MySql>) -> u64 {
-    let mut connection = pool.acquire().await.unwrap();
-    let table = "CREATE TEMPORARY TABLE one AS SELECT 1 AS number";
-    sqlx::raw_sql(table)
-        .execute(&mut *connection)
-        .await
-        .unwrap();
-    let update = sqlx::query("UPDATE one SET number = 1");
-    let updated = update.execute(&mut *connection).await.unwrap();
-    let drop = "DROP TEMPORARY TABLE one";
-    sqlx::raw_sql(drop).execute(&mut *connection).await.unwrap();
-    updated.rows_affected()
 }
 
 macro_rules! scenes {

@@ -283,7 +283,7 @@ pub(crate) async fn a_constraint_that_rolls_back_is_told() {
     let error = error.unwrap_err();
     assert!(matches!(error, InsertError::RolledBack { .. }), "{error:?}");
     assert!(!error.is_retryable());
-    drop(tx);
+    tx.rollback().await.unwrap();
     assert_eq!(count(&fresh).await, 1);
 }
 

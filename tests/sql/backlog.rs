@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use idem_core::store::Store;
 use idem_tests::attempt::{TERMS, finish, key};
-use idem_tests::database::{Aside, Database};
+use idem_tests::database::Aside;
 use idem_tests::long::report;
 use tokio::task::JoinSet;
 
@@ -137,17 +137,15 @@ pub(crate) async fn goes_in_batches_beside_live_calls<S: Store + Clone>(
 }
 
 /// What could not fail would show nothing: somebody who has the table to himself meanwhile.
-pub(crate) async fn a_purge_that_locks_the_table_is_found_out<D: Database>(
-    database: &D,
-    lock: &str,
-    unlock: &str,
+pub(crate) async fn a_purge_that_locks_the_table_is_found_out<S: Store + Clone>(
+    store: S,
+    mut aside: impl Aside,
+    [lock, unlock]: [&str; 2],
 ) {
-    let store = database.fresh_store().await;
     let live = Live {
-        store: D::limited(&store, Duration::from_mins(1)),
+        store,
         made: Arc::new(AtomicU64::new(0)),
     };
-    let mut aside = database.aside().await;
     // A machine that is slow of a sudden afterwards can hide it.
     for _ in 0..3 {
         let pace = live.beside(async |usual| {

@@ -7,6 +7,7 @@ use idem_core::conformance::Harness;
 use idem_core::record::Slot;
 use idem_core::store::{MySqlStore, Store};
 use idem_tests::attempt::{TERMS, codes, finish, key};
+use idem_tests::changed_rows::{counting_changed_rows, is_counting_them};
 use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
 use idem_tests::long::operations;
 use idem_tests::mariadb::MariaDbServer;
@@ -205,6 +206,32 @@ fn copies(count: u64) -> String {
     )
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_has_the_whole_pool_keeps_its_lease() {
+    let database = OnMariaDb::empty().await;
+    database.fresh_store().await;
+    let pool = database.pool(1).await;
+    let store = MySqlStore::new(pool.clone());
+    scenes::a_body_that_has_the_whole_pool_keeps_its_lease(pool, store).await;
+}
+
+// CASES N17
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_only_changed_rows_are_counted_decides_nothing() {
+    let database = OnMariaDb::empty().await;
+    let port = counting_changed_rows(database.address().port()).await;
+    let database = database.behind(port);
+    let store = database.fresh_store().await;
+    let mut connection = database.pool(1).await.acquire().await.unwrap();
+    assert!(is_counting_them(&mut connection).await);
+    rows::what_changes_nothing_leaves_no_row(&database).await;
+    rows::a_row_inserted_meanwhile_is_seen(&database).await;
+    locked::a_locked_row_is_told_as_it_is_committed(&database).await;
+    scenes::a_storm_on_few_keys_grants_each_once(&[store, database.fresh_store().await]).await;
+    let name = "MariaDB, where only changed rows are counted";
+    history::is_the_specification(name, database, operations(2_000)).await;
+}
+
 // CASES Q11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_backlog_goes_in_batches_beside_live_calls() {
@@ -220,7 +247,9 @@ async fn a_long_backlog_goes_in_batches_beside_live_calls() {
 async fn a_purge_that_locks_the_table_is_found_out() {
     let lock = "LOCK TABLES idempotent_record WRITE";
     let database = OnMariaDb::empty().await;
-    backlog::a_purge_that_locks_the_table_is_found_out(&database, lock, "UNLOCK TABLES").await;
+    let store = OnMariaDb::limited(&database.fresh_store().await, Duration::from_mins(1));
+    let aside = database.aside().await;
+    backlog::a_purge_that_locks_the_table_is_found_out(store, aside, [lock, "UNLOCK TABLES"]).await;
 }
 
 #[tokio::test]

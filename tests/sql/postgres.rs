@@ -150,6 +150,16 @@ async fn a_pool_in_other_hands_is_no_leave_to_run() {
     assert_eq!(bodies.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_has_the_whole_pool_keeps_its_lease() {
+    let database = OnPostgres::empty().await;
+    database.fresh_store().await;
+    let one = PgPoolOptions::new().max_connections(1);
+    let pool = one.connect_with(database.options()).await.unwrap();
+    let store = PostgresStore::new(pool.clone());
+    scenes::a_body_that_has_the_whole_pool_keeps_its_lease(pool, store).await;
+}
+
 #[tokio::test]
 async fn connections_that_only_read_are_given_up() {
     const MOST: u32 = 2;
@@ -189,4 +199,25 @@ async fn check_names_a_function_that_was_not_copied() {
     assert_eq!(codes(&store).await, ["no_fsync", "no_function"]);
     store.migrate().await.unwrap();
     assert_eq!(codes(&store).await, ["no_fsync"]);
+}
+
+#[tokio::test]
+async fn check_names_a_function_that_its_user_may_not_run() {
+    let database = OnPostgres::empty().await;
+    let store = database.fresh_store().await;
+    let mut aside = database.aside().await;
+    aside
+        .run(
+            "CREATE ROLE teller LOGIN; \
+             GRANT ALL ON idempotent_record, idempotent_record_version TO teller; \
+             REVOKE EXECUTE ON FUNCTION idempotent_enter_2 FROM PUBLIC",
+        )
+        .await;
+    assert_eq!(codes(&store).await, ["no_fsync"]);
+    let teller = database.options().username("teller");
+    let teller = PostgresStore::new(PgPool::connect_with(teller).await.unwrap());
+    assert_eq!(codes(&teller).await, ["no_fsync", "no_function"]);
+    let grant = "GRANT EXECUTE ON FUNCTION idempotent_enter_2 TO teller";
+    aside.run(grant).await;
+    assert_eq!(codes(&teller).await, ["no_fsync"]);
 }

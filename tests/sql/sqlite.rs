@@ -1,6 +1,7 @@
 //! SQLite, in a file of a temporary folder.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use idem_tests::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
 use idem_tests::database::scenes;
 use idem_tests::long::{is_long, operations};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlitePool};
+use sqlx::{AssertSqlSafe, ConnectOptions, SqlitePool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -119,7 +120,7 @@ async fn purges_at_once_delete_what_is_over_and_nothing_else() {
 fn copies(count: u64) -> String {
     format!(
         "WITH RECURSIVE n (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
-         INSERT INTO idempotent_record SELECT CAST(printf('%032d', n) AS BLOB), 'shop:over', n, \
+         INSERT INTO idempotent_record SELECT randomblob(32), 'shop:over', n, \
          request_id, status, fence, attempt, fingerprint, checkpoint, lease_until, response_data, \
          n, record, create_time, update_time \
          FROM idempotent_record, n WHERE business_key = 'sample'"
@@ -131,11 +132,23 @@ fn copies(count: u64) -> String {
 async fn a_long_backlog_goes_in_batches_beside_live_calls() {
     let rows: u64 = if is_long() { 1_000_000 } else { 100_000 };
     let file = InAFile::new();
-    let stores = [file.store().await, file.store().await];
+    let stores = [file.fresh_store().await, file.fresh_store().await];
     let aside = file.options().connect().await.unwrap();
     let purge = async |store: &SqliteStore, batch| store.purge(batch).await.unwrap();
     let backlog = (rows, copies(rows));
     backlog::goes_in_batches_beside_live_calls("SQLite", aside, stores, purge, backlog).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_purge_that_keeps_the_file_is_found_out() {
+    let file = InAFile::new();
+    let options = file.options().busy_timeout(Duration::from_mins(1));
+    let store = SqliteStore::new(SqlitePool::connect_with(options).await.unwrap());
+    store.migrate().await.unwrap();
+    let store = store.limit(Duration::from_mins(1));
+    let aside = file.options().connect().await.unwrap();
+    let lock = ["BEGIN IMMEDIATE", "COMMIT"];
+    backlog::a_purge_that_locks_the_table_is_found_out(store, aside, lock).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -322,4 +335,82 @@ async fn check_names_what_can_lose_records() {
     assert_eq!(codes(&memory).await, ["no_persistence", "no_tables"]);
     memory.migrate().await.unwrap();
     assert_eq!(codes(&memory).await, ["no_persistence"]);
+}
+
+#[test]
+fn runtimes_do_not_depend_on_each_other() {
+    let file = InAFile::new();
+    scenes::runtimes_do_not_depend_on_each_other(async || {
+        let one = SqlitePoolOptions::new().max_connections(1);
+        let store = SqliteStore::new(one.connect_with(file.options()).await.unwrap());
+        store.migrate().await.unwrap();
+        store
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_has_the_whole_pool_keeps_its_lease() {
+    let file = InAFile::new();
+    file.store().await;
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let pool = one.connect_with(file.options()).await.unwrap();
+    let store = SqliteStore::new(pool.clone());
+    scenes::a_body_that_has_the_whole_pool_keeps_its_lease(pool, store).await;
+}
+
+/// Where another pool would find no tables.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_memory_a_lease_is_renewed_by_the_only_pool_there_is() {
+    let options = SqliteConnectOptions::new();
+    for options in [
+        SqliteConnectOptions::from_str("sqlite::memory:").unwrap(),
+        options.clone().filename(":memory:"),
+        options.clone().filename("records").in_memory(true),
+        options.clone().filename("file:records?mode=memory"),
+        options,
+    ] {
+        let one = SqlitePoolOptions::new().max_connections(1);
+        let store = SqliteStore::new(one.connect_with(options).await.unwrap());
+        store.migrate().await.unwrap();
+        let idem = Idempotency::builder(store).build().unwrap();
+        let lease = Duration::from_secs(1);
+        let body = async || {
+            tokio::time::sleep(lease * 3).await;
+            Ok::<_, Error>(1)
+        };
+        let policy = Policy::new().lease(lease).rerun_abandoned();
+        let kept = idem
+            .run(Key::new("order", "1").unwrap(), policy, body)
+            .await;
+        assert_eq!(kept.unwrap(), 1);
+    }
+}
+
+/// SQLite then rolls back by itself, and sqlx would go on counting a transaction.
+#[tokio::test]
+async fn behind_a_full_disk_connections_are_as_good_as_any() {
+    let file = InAFile::new();
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let pool = one.connect_with(file.options()).await.unwrap();
+    let store = SqliteStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let room = async |pages: u32| {
+        let room = sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")));
+        room.execute(&pool).await.unwrap();
+    };
+    for round in 0..2 {
+        // Not less than there is.
+        room(1).await;
+        let mut number = round * 1_000;
+        let refused = loop {
+            number += 1;
+            let (key, now) = (key("full", &number.to_string()), store.now().await.unwrap());
+            if let Err(refused) = store.claim(&key, &claim(number, now, TERMS)).await {
+                break refused;
+            }
+        };
+        assert_eq!(refused.kind(), StoreErrorKind::Refused, "{refused}");
+        room(1_000_000).await;
+        finish(&store, &key("room", &number.to_string()), number, TERMS).await;
+    }
 }

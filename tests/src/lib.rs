@@ -14,6 +14,7 @@
 pub mod attempt;
 pub mod body;
 pub mod changed;
+pub mod changed_rows;
 pub mod cluster;
 pub mod database;
 pub mod differential;

@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use idem_core::store::MySqlStore;
-use idem_core::{Error, Idempotency};
+use idem_core::{Error, Idempotency, Outcome, observe};
+use idem_tests::changed_rows::{counting_changed_rows, is_counting_them};
 use idem_tests::elsewhere;
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, MySqlPool, Transaction};
 
 use crate::base::{Base, Place};
-use crate::isolation::{behind, code};
+use crate::isolation::{begin_at, behind, code};
+use crate::settle_in::longer_than_its_lease;
 use crate::shop::{Then, pay};
 
 mod timed_out;
@@ -310,4 +312,41 @@ async fn a_call_that_was_dropped_as_it_waited_puts_nothing_back_later() {
     pay(&place, &mut second, 2, Then::End).await.unwrap();
     second.commit().await.unwrap();
     assert_eq!(MySql::patience(&mut session).await, "37");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_settles_in_a_transaction_longer_than_its_lease() {
+    for level in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        let begin = async |place: &Place<MySql>| begin_at(place, level).await;
+        let settled = longer_than_its_lease(begin).await;
+        settled.unwrap_or_else(|error| panic!("{level}: {error}"));
+    }
+}
+
+// CASES N17
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_only_changed_rows_are_counted_decides_nothing() {
+    let server = MySqlConnectOptions::from_str(&SERVER.url()).unwrap();
+    let port = counting_changed_rows(server.get_port()).await;
+    let place = place(&format!(
+        "mysql://{}@127.0.0.1:{port}",
+        server.get_username()
+    ))
+    .await;
+    let mut connection = place.pool.acquire().await.unwrap();
+    assert!(is_counting_them(&mut connection).await);
+    for outcome in [Outcome::Executed, Outcome::Replayed] {
+        let mut tx = place.begin().await;
+        let (paid, observed) = observe(pay(&place, &mut tx, 1, Then::End)).await;
+        assert_eq!(paid.unwrap(), "run 1");
+        assert_eq!(observed, outcome);
+        tx.commit().await.unwrap();
+    }
+    let mut tx = place.begin().await;
+    pay(&place, &mut tx, 2, Then::End).await.unwrap();
+    tx.rollback().await.unwrap();
+    let mut tx = place.begin().await;
+    assert_eq!(pay(&place, &mut tx, 2, Then::End).await.unwrap(), "run 3");
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1, 2]);
 }

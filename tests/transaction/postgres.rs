@@ -13,7 +13,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 
 use crate::base::{Base, Place};
-use crate::isolation::code;
+use crate::isolation::{begin_at, code};
+use crate::settle_in::longer_than_its_lease;
 use crate::shop::{Then, pay, refusal};
 
 mod cost;
@@ -164,6 +165,20 @@ crate::scenes! { Postgres:
         a_body_that_writes_its_record_itself_is_told_and_nothing_is_kept,
         a_record_that_another_session_writes_stands_and_nothing_is_kept,
     },
+}
+
+/// Each renewal is a change since the snapshot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_at_read_committed_an_attempt_settles_in_a_transaction_longer_than_its_lease() {
+    let settled = async |level| {
+        longer_than_its_lease::<Postgres>(async |place| begin_at(place, level).await).await
+    };
+    settled("READ COMMITTED").await.unwrap();
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        let refused = settled(level).await.unwrap_err();
+        assert_eq!(code(&refused), "40001", "{level}: {refused}");
+        assert!(refused.is_retryable());
+    }
 }
 
 mod at_higher_levels {

@@ -300,3 +300,31 @@ pub(crate) async fn a_body_with_tx_has_nothing_to_settle<D: Base>() {
     assert!(matches!(result, Err(Error::InvalidPolicy { .. })));
     tx.rollback().await.unwrap();
 }
+
+/// What is told of an attempt that settles in a transaction which is older than its lease.
+pub(crate) async fn longer_than_its_lease<D: Base>(
+    begin: impl AsyncFn(&Place<D>) -> Transaction<'static, D>,
+) -> Result<(), Error> {
+    let place = D::place().await;
+    let lease = Duration::from_secs(1);
+    let mut told = Ok(());
+    let run = place
+        .leases
+        .run(key(), Policy::new().lease(lease), async || {
+            let mut tx = begin(&place).await;
+            D::add(&mut tx, 1).await?;
+            tokio::time::sleep(lease * 2).await;
+            let attempt = Attempt::current().expect("this body is guarded");
+            told = attempt.settle_in(&mut tx, &1).await;
+            match &told {
+                Ok(()) => tx.commit().await?,
+                Err(_) => tx.rollback().await?,
+            }
+            anyhow::ensure!(told.is_ok(), "not settled");
+            Ok(1)
+        });
+    assert_eq!(run.await.is_ok(), told.is_ok());
+    let kept = usize::from(told.is_ok());
+    assert_eq!(place.effects().await.len(), kept);
+    told
+}

@@ -5,11 +5,12 @@ use std::time::Duration;
 use idem_core::store::SqliteStore;
 use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
-use sqlx::{Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::base::{Base, Place};
 use crate::concurrent::{fence_in, rolled_back_late};
 use crate::isolation::code;
+use crate::settle_in::longer_than_its_lease;
 use crate::shop::{Then, pay, refusal};
 
 impl Base for Sqlite {
@@ -176,7 +177,7 @@ async fn a_file_that_somebody_keeps_is_waited_for_as_long_as_the_connection_says
     let mut late = place.pool.acquire().await.unwrap();
     let brief = sqlx::raw_sql("PRAGMA busy_timeout = 50");
     brief.execute(&mut *late).await.unwrap();
-    let mut late = sqlx::Connection::begin(&mut *late).await.unwrap();
+    let mut late = late.begin().await.unwrap();
     let asked = std::time::Instant::now();
     refused_as_busy(&place, &mut late).await;
     assert!(asked.elapsed() < Duration::from_secs(4));
@@ -254,12 +255,10 @@ async fn calls_with_other_keys_prepare_nothing_new() {
     let mut connection = place.pool.acquire().await.unwrap();
     let mut sizes = Vec::new();
     for number in 0..4 {
-        let mut tx = sqlx::Connection::begin_with(&mut *connection, "BEGIN IMMEDIATE")
-            .await
-            .unwrap();
+        let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
         pay(&place, &mut tx, number, Then::End).await.unwrap();
         tx.commit().await.unwrap();
-        sizes.push(sqlx::Connection::cached_statements_size(&*connection));
+        sizes.push(connection.cached_statements_size());
     }
     assert_eq!(sizes, [sizes[0]; 4]);
 }
@@ -281,4 +280,70 @@ async fn of_a_body_that_ends_the_transaction_nobody_knows_what_is_kept() {
         crate::ended::is_told_without_a_key::<Sqlite>(end, kept).await;
     }
     crate::ended::is_told::<Sqlite>(END_IN_DISGUISE, &[]).await;
+}
+
+/// What SQLite does by itself where the disk is full.
+const ROLLED_BACK: &str = "ROLLBACK";
+
+/// Whose owner then rolls back.
+async fn is_as_good_as_any(connection: &mut SqliteConnection, number: i64, place: &Place<Sqlite>) {
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    pay(place, &mut tx, number, Then::End).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await, [number]);
+    Sqlite::clear(&place.pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_a_transaction_that_sqlite_rolled_back_a_connection_is_as_good_as_any() {
+    let place = Sqlite::place().await;
+    let mut connection = place.pool.acquire().await.unwrap();
+    for (number, succeeds) in [(1, true), (2, false)] {
+        let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        let body = async |tx: &mut Transaction<'_, Sqlite>| {
+            sqlx::raw_sql(ROLLED_BACK).execute(&mut **tx).await?;
+            anyhow::ensure!(succeeds, "the disk is full");
+            Ok("run".to_owned())
+        };
+        let key = Key::new("full", "1").unwrap();
+        let told = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
+        told.unwrap_err();
+        tx.rollback().await.unwrap();
+        is_as_good_as_any(&mut connection, number, &place).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_a_disk_too_full_for_a_record_a_connection_is_as_good_as_any() {
+    let place = Sqlite::place().await;
+    let mut connection = place.pool.acquire().await.unwrap();
+    for (number, pages) in [(1, 1), (2, 1_000_000)] {
+        let room = sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}")));
+        room.execute(&mut *connection).await.unwrap();
+        let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        let body = async |_: &mut Transaction<'_, Sqlite>| anyhow::Ok("x".repeat(100_000));
+        let key = Key::new("full", "1").unwrap();
+        let told = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
+        if pages == 1 {
+            let told = refusal(told);
+            let Error::Store { source } = &told else {
+                panic!("{told}");
+            };
+            assert_eq!(source.kind(), StoreErrorKind::Refused);
+            tx.rollback().await.unwrap();
+        } else {
+            told.unwrap();
+            tx.commit().await.unwrap();
+        }
+        if pages > 1 {
+            is_as_good_as_any(&mut connection, number, &place).await;
+        }
+    }
+}
+
+/// Its renewals can not be written meanwhile, and nobody else's claim either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_settles_in_a_transaction_longer_than_its_lease() {
+    let settled = longer_than_its_lease::<Sqlite>(async |place| place.begin().await);
+    settled.await.unwrap();
 }

@@ -95,7 +95,8 @@ impl Builder {
     }
 
     /// The largest encoded result that is stored: 1 MiB unless said. A larger one is given to its
-    /// caller; duplicates get [`Error::ResultUnavailable`].
+    /// caller; duplicates get [`Error::ResultUnavailable`]. A transaction on MySQL or MariaDB sends it as
+    /// text of twice its length: `max_allowed_packet` has to have room for that.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.max_result_bytes = bytes;
         self

@@ -55,7 +55,7 @@ pub enum InsertError {
     NotFound,
     /// SQLite has rolled back the whole transaction with the insert, as a constraint with `ON
     /// CONFLICT ROLLBACK` asks for: what was done in it is gone, and what is still written would be
-    /// kept statement by statement. Return the error, and roll back.
+    /// kept without it. Return the error, and roll back.
     #[error("the insert met a constraint that rolled back the whole transaction")]
     RolledBack {
         /// What the database said.

@@ -187,11 +187,8 @@ impl Unique<sqlx::Sqlite> for Speaker {
         Ok(insert.execute(connection).await?.rows_affected())
     }
 
-    /// A transaction can be begun only where there is none.
     async fn is_rolled_back(connection: &mut sqlx::SqliteConnection) -> bool {
-        use crate::store::sql::within::depth;
-        let begin = sqlx::raw_sql("BEGIN; ROLLBACK");
-        depth::<sqlx::Sqlite>(connection) > 0 && begin.execute(connection).await.is_ok()
+        crate::store::sql::within::renew_if_gone(connection).await
     }
 
     async fn select<T>(

@@ -17,6 +17,7 @@ use crate::observe::{self, Outcome as Observed};
 use crate::record::{self, Outcome, Settle, SettleReply, Slot, StoreTime};
 use crate::results::Results;
 use crate::store::sql::row::{Address, Row};
+use crate::store::sql::within::Began;
 
 /// A body that may run.
 pub(crate) struct Run {
@@ -31,7 +32,7 @@ pub(super) struct Held {
     pub(super) attempt: Attempt,
     pub(super) at: Address,
     /// The transaction that holds it.
-    pub(super) began: Option<[u8; 8]>,
+    pub(super) began: Began,
     /// What stands in the table, as this transaction sees it.
     pub(super) before: Option<Row>,
     /// What stands there again after what the body did was taken back.
@@ -231,7 +232,7 @@ async fn failed<T, E, D: Database>(
     error: E,
     results: Results<T, E>,
     mut savepoint: Transaction<'_, D>,
-    (depth, began): (usize, Option<[u8; 8]>),
+    (depth, began): (usize, Began),
     context: Option<Context>,
 ) -> Result<T, E> {
     match D::guard_failed(&mut savepoint, depth, began).await {

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::policy::invalid;
 use crate::record::{self, Record, Settle, SettleReply, Slot, StoreTime};
 use crate::store::sql::row::{Address, Found, Row};
-use crate::store::sql::within::{Entered, depth};
+use crate::store::sql::within::{Began, Entered, depth};
 
 impl Attempt {
     /// Settles this attempt, in lease mode, within `tx`: its effects and its success commit
@@ -20,7 +20,9 @@ impl Attempt {
     /// records. Call it last, commit, and return `value` from the body; the engine then finds its
     /// attempt settled.
     ///
-    /// From here on the lease is not renewed.
+    /// From here on the lease is not renewed. On PostgreSQL begin `tx` at READ COMMITTED: at a higher
+    /// level each renewal, three in a lease, is a change since its snapshot, and a transaction that is
+    /// older than one can not settle (40001).
     ///
     /// **After a rollback, or a commit that failed, return an error from the body**; the record then
     /// ends as `on_error` says. `Ok` would record a success whose effects were rolled back.
@@ -96,7 +98,7 @@ impl Attempt {
         connection: &mut D::Connection,
         at: &Address,
         settle: &Settle,
-    ) -> Result<(Found, Option<[u8; 8]>, Record), Error> {
+    ) -> Result<(Found, Began, Record), Error> {
         let patience = self.inner().settings.terms.limit;
         let entered = D::enter(connection, at, patience, false).await;
         let Entered { found, began, .. } = entered.map_err(D::fault)?;

@@ -66,7 +66,9 @@ async fn a_purge_deletes_no_more_than_its_batch_by_any_plan() {
 async fn a_purge_that_locks_the_table_is_found_out() {
     let lock = "BEGIN; LOCK TABLE idempotent_record IN ACCESS EXCLUSIVE MODE";
     let database = OnPostgres::empty().await;
-    backlog::a_purge_that_locks_the_table_is_found_out(&database, lock, "COMMIT").await;
+    let store = OnPostgres::limited(&database.fresh_store().await, Duration::from_mins(1));
+    let aside = database.aside().await;
+    backlog::a_purge_that_locks_the_table_is_found_out(store, aside, [lock, "COMMIT"]).await;
 }
 
 /// So many rows that are over, otherwise like the sample.

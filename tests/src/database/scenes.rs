@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use idem_core::StoreErrorKind;
 use idem_core::record::{ClaimReply, Slot, Terms};
 use idem_core::store::{Scan, Store};
+use idem_core::{Idempotency, Key, Policy, StoreErrorKind};
+use sqlx::Pool;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
@@ -158,6 +159,29 @@ pub async fn connections_that_only_read_are_given_up<S: Store>(store: &S, connec
     };
     grant(granted);
     assert!(refusals > 0, "none was used");
+}
+
+/// Whose renewals may not wait for what it has itself.
+pub async fn a_body_that_has_the_whole_pool_keeps_its_lease<DB: sqlx::Database>(
+    pool: Pool<DB>,
+    store: impl Store,
+) {
+    const LEASE: Duration = Duration::from_secs(1);
+    let idem = Idempotency::builder(store).build().unwrap();
+    let key = Key::new("order", "1").unwrap();
+    let body = async || {
+        let most = pool.options().get_max_connections();
+        let mut all = Vec::new();
+        for _ in 0..most {
+            all.push(pool.acquire().await?);
+        }
+        tokio::time::sleep(LEASE * 3).await;
+        anyhow::Ok(all.len())
+    };
+    let kept = idem
+        .run(key, Policy::new().lease(LEASE).rerun_abandoned(), body)
+        .await;
+    assert_eq!(kept.unwrap(), 1);
 }
 
 /// A body that blocks its thread does not keep the driver's thread from renewing its lease.

@@ -91,7 +91,7 @@ impl<D: Dialect> Records<D> {
             ClaimReply::Claimed(_) | ClaimReply::OutcomeUnknown
         ) {
             // A lock on everything says nothing of this key.
-            if D::WRITERS == 1 {
+            if D::IS_LOCKED_AS_A_WHOLE {
                 return Err(fault);
             }
             answer.reply = ClaimReply::InProgress {

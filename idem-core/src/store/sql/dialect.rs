@@ -25,8 +25,13 @@ pub(super) trait Dialect: sqlx::Database {
     /// How many calls can write at the same time; more wait here, in their order, not there.
     const WRITERS: usize;
 
-    /// Whether a connection is of use only while the runtime that opened it runs.
-    const IS_SERVED_BY_A_RUNTIME: bool;
+    /// Whether who writes keeps everybody from everything, in other processes, too.
+    const IS_LOCKED_AS_A_WHOLE: bool = Self::WRITERS == 1;
+
+    /// Whether another pool with these options would lead to another database.
+    fn is_of_its_pool(_: &Options<Self>) -> bool {
+        false
+    }
 
     /// Begins a transaction, waits for the key for at most `patience`, and reads it, with the
     /// time after the wait.

@@ -66,6 +66,19 @@
 //! serialisation failures went on for all of the limit, or where other work of the program had every
 //! connection that the pool may have. A one-time token is looked up before any lock is
 //! asked for, so that a wrong one is refused as fast as always.
+//!
+//! # A file of SQLite
+//! There is one writer at a time, for all keys and in all processes:
+//!
+//! - Who has a write transaction open in the file keeps renewals out, too. Where it is open for as long
+//!   as a lease, other attempts with `on_abandoned = "rerun"` and other holders of locks are told that
+//!   theirs is lost. Keep such transactions short, or leases long. A process that is stopped in the
+//!   middle of a write keeps the file until it goes on or ends.
+//! - Calls of one store stand in line; those of several processes look for the file now and then. Where
+//!   they write without a pause, some find it taken for two fifths of their limit, and fail as above.
+//! - In memory there is one way to the records: the given pool. Leave it a connection for renewals.
+//! - Do not put another file in its place while a process has it open: one process may then write to
+//!   both.
 
 mod carried;
 mod claim;
@@ -160,8 +173,9 @@ macro_rules! sql_store {
             /// more than 10,000, and says how many it deleted. Call it now and then, as often as it
             /// deletes something.
             /// Any number of processes may do so at once; a row whose time is not over is never
-            /// touched. In SQLite it has the whole file meanwhile, and then stays away from it for
-            /// 50 µs a row before it returns, so that the calls of other processes get their turn.
+            /// touched. In SQLite it has the whole file meanwhile, and then stays away from it for three
+            /// times as long, at most for another limit, before it returns: so that the calls of other
+            /// processes, and their purges, get their turn.
             ///
             /// # Errors
             /// No answer within the limit, or one that is no permission. What it deleted until

@@ -42,7 +42,6 @@ impl Dialect for MySql {
     type Held = Held<Self>;
 
     const WRITERS: usize = tokio::sync::Semaphore::MAX_PERMITS;
-    const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
         connection: Held<Self>,

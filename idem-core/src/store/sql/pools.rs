@@ -6,6 +6,9 @@
 //! given pool serves the runtime in which the store was made (or first used), and every other
 //! runtime gets a pool of its own with the same options, for as long as it lives. Where those with
 //! which the given pool connects are changed, as to another password, the others follow.
+//!
+//! A connection to a file of SQLite is served by a thread of its own. But bodies may have all that the
+//! given pool can open, and what is renewed for them may not wait for that.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,6 +28,8 @@ type Others<D> = RwLock<HashMap<Id, Other<D>>>;
 pub(super) struct Pools<D: Dialect> {
     given: Lender<D>,
     home: OnceLock<Id>,
+    /// Whether there is no other way to the database.
+    is_only: bool,
     others: Arc<Others<D>>,
 }
 
@@ -32,6 +37,7 @@ impl<D: Dialect> Pools<D> {
     pub(super) fn new(given: Pool<D>) -> Self {
         let here = Handle::try_current().map(|runtime| runtime.id());
         Self {
+            is_only: D::is_of_its_pool(&given.connect_options()),
             given: Lender::new(given),
             home: here.map(OnceLock::from).unwrap_or_default(),
             others: Arc::default(),
@@ -60,7 +66,7 @@ impl<D: Dialect> Pools<D> {
     fn here(&self) -> Lender<D> {
         let runtime = Handle::current();
         let id = runtime.id();
-        if !D::IS_SERVED_BY_A_RUNTIME || *self.home.get_or_init(|| id) == id {
+        if self.is_only || *self.home.get_or_init(|| id) == id {
             return self.given.clone();
         }
         let options = self.given.pool.connect_options();

@@ -146,7 +146,6 @@ impl Dialect for Postgres {
     type Held = Held<Self>;
 
     const WRITERS: usize = tokio::sync::Semaphore::MAX_PERMITS;
-    const IS_SERVED_BY_A_RUNTIME: bool = true;
 
     async fn lock(
         connection: Held<Self>,
@@ -248,7 +247,7 @@ impl Dialect for Postgres {
             .await?;
         let mut findings = durability::judge(&synchronous, &fsync, is_copied_late, is_unlogged);
         match migrate::doubt(tables(connection).await?) {
-            None if !has_enter(connection).await? => findings.push(no_enter()),
+            None if !may_enter(connection).await? => findings.push(no_enter()),
             doubt => findings.extend(doubt),
         }
         Ok(findings)
@@ -355,9 +354,15 @@ async fn run(held: &mut Held<Postgres>, script: &'static str) -> sqlx::Result<()
     Ok(())
 }
 
+async fn may_enter(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    let may = "SELECT coalesce(has_function_privilege( \
+         to_regprocedure('idempotent_enter_2(bytea, bigint)'), 'EXECUTE'), false)";
+    sqlx::query_scalar(may).fetch_one(connection).await
+}
+
 fn no_enter() -> Finding {
     Finding {
         code: "no_function",
-        detail: "the function idempotent_enter_2 is not there, so every call in a transaction is refused; call migrate(), which also creates it alone".into(),
+        detail: "the function idempotent_enter_2 is not there, or this user may not run it, so every call in a transaction is refused; call migrate(), which also creates it alone, and grant EXECUTE on it".into(),
     }
 }

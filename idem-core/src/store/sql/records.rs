@@ -26,11 +26,6 @@ use crate::store::{Answer, Answered, Finding, Page, Scan, StoreKey, Watch};
 /// 65,535, and a call has a limit.
 const MOST_PURGED: u32 = 10_000;
 
-/// How long a purge stays away from a file that it has had for itself, for each row that it deleted,
-/// which takes a third of that. Other processes look for the file only now and then, and would hardly
-/// find it free between two batches.
-const PAUSE_PER_ROW: Duration = Duration::from_micros(50);
-
 /// The records of one table.
 pub(super) struct Records<D: Dialect> {
     pools: Arc<Pools<D>>,
@@ -231,6 +226,7 @@ impl<D: Dialect> Records<D> {
     }
 
     pub(super) async fn purge(&self, batch: u32) -> Result<u64, StoreError> {
+        let begin = Instant::now();
         let purged = self
             .within_limit(|| async {
                 let turn = Arc::clone(&self.writers).acquire_owned().await.ok();
@@ -243,12 +239,13 @@ impl<D: Dialect> Records<D> {
                 };
                 self.carried(purge).await.map(Some)
             })
-            .await?;
-        if D::WRITERS == 1 {
-            let rows = u32::try_from(purged).unwrap_or(MOST_PURGED);
-            tokio::time::sleep(PAUSE_PER_ROW * rows).await;
+            .await;
+        // Other processes look for the file only now and then, and would hardly find it free between
+        // two batches.
+        if D::IS_LOCKED_AS_A_WHOLE && !matches!(purged, Ok(0)) {
+            tokio::time::sleep((begin.elapsed() * 3).min(self.limit)).await;
         }
-        Ok(purged)
+        purged
     }
 
     async fn connection(&self) -> Result<Held<D>, Fault> {

@@ -8,6 +8,7 @@
 //! for records that expire to the microsecond. The machine's is read here instead, after the lock:
 //! all processes that can open the file share it.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
@@ -20,6 +21,7 @@ use super::held;
 use super::migrate::{self, Tables};
 use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros};
 use super::span::Span;
+use super::within::renew_if_gone;
 use crate::error::StoreError;
 use crate::record::StoreTime;
 use crate::store::Finding;
@@ -86,8 +88,14 @@ impl Dialect for Sqlite {
     type Held = Held;
 
     const WRITERS: usize = 1;
-    /// Each has a thread of its own.
-    const IS_SERVED_BY_A_RUNTIME: bool = false;
+
+    /// In memory, or in a file that has no name. Of what it was told beside the name, sqlx gives away
+    /// only what it shows.
+    fn is_of_its_pool(options: &SqliteConnectOptions) -> bool {
+        let (name, shown) = (options.get_filename(), format!("{options:?}"));
+        let is_nameless = name.as_os_str().is_empty() || name == Path::new(":memory:");
+        is_nameless || shown.contains("in_memory: true") || shown.contains("mode=memory")
+    }
 
     /// How long others are waited for is the pool's `busy_timeout`.
     async fn lock(
@@ -96,7 +104,8 @@ impl Dialect for Sqlite {
         _: Duration,
     ) -> sqlx::Result<(Held, Found)> {
         let mut held = begin(connection).await?;
-        let found = find(&mut held, at).await?;
+        let found = find(&mut held, at).await;
+        let found = countable(&mut held, found).await?;
         Ok((held, found))
     }
 
@@ -107,13 +116,13 @@ impl Dialect for Sqlite {
         after: Option<&Row>,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        put(held, at, before, after, now).await?;
+        let put = put(held, at, before, after, now).await;
         // Nobody else writes to the file meanwhile.
-        Ok(true)
+        countable(held, put).await.map(|()| true)
     }
 
     async fn commit(held: Held) -> sqlx::Result<()> {
-        held.commit().await
+        commit(held).await
     }
 
     async fn release(held: Held) -> sqlx::Result<()> {
@@ -155,17 +164,19 @@ impl Dialect for Sqlite {
         let mut held = begin(connection).await.map_err(fault)?;
         if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
             let migration = sqlx::raw_sql(MIGRATION);
-            migration.execute(&mut *held).await.map_err(fault)?;
+            let migrated = migration.execute(&mut *held).await;
+            countable(&mut held, migrated).await.map_err(fault)?;
         }
-        held.commit().await.map_err(fault)?;
+        commit(held).await.map_err(fault)?;
         Ok(())
     }
 
     async fn purge(connection: held::Held<Self>, batch: u32) -> sqlx::Result<u64> {
         let mut held = begin(connection).await?;
         let purge = sqlx::query(PURGE).bind(micros(clock())).bind(batch);
-        let purged = purge.execute(&mut *held).await?;
-        held.commit().await?;
+        let purged = purge.execute(&mut *held).await;
+        let purged = countable(&mut held, purged).await?;
+        commit(held).await?;
         Ok(purged.rows_affected())
     }
 
@@ -214,6 +225,21 @@ async fn begin(connection: held::Held<Sqlite>) -> sqlx::Result<Held> {
         Some("BEGIN IMMEDIATE".into_sql_str()),
     )
     .await
+}
+
+/// Behind an error there is a transaction for sqlx to roll back, in any case.
+async fn countable<T>(held: &mut Held, done: sqlx::Result<T>) -> sqlx::Result<T> {
+    if done.is_err() {
+        renew_if_gone(held).await;
+    }
+    done
+}
+
+/// Not by sqlx, which rolls back at once where it could not commit. What it rolls back at the end is
+/// empty.
+async fn commit(mut held: Held) -> sqlx::Result<()> {
+    let committed = sqlx::raw_sql("COMMIT; BEGIN").execute(&mut *held).await;
+    countable(&mut held, committed).await.map(drop)
 }
 
 /// Reads a key.

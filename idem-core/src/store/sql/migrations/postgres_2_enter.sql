@@ -1,7 +1,8 @@
 -- Transaction mode asks for the lock of a key, then reads the key: two statements, so that at READ
 -- COMMITTED the second sees what the last holder of the lock has committed. A function takes one
 -- message, and its statements are planned once a session. It gives one text, so that there is hardly
--- anything to plan in what calls it. What it gives is part of its number.
+-- anything to plan in what calls it. A migration never replaces one that is there: whoever changes it
+-- gives it the next number.
 CREATE OR REPLACE FUNCTION idempotent_enter_2(hash BYTEA, lock BIGINT) RETURNS TEXT
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -22,17 +22,22 @@ use sqlx::error::DatabaseError;
 use sqlx::{Connection, Database, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
+#[cfg(feature = "sqlite")]
+pub(crate) use self::sqlite::renew_if_gone;
 use super::row::{Address, Found, Row};
 use crate::error::StoreError;
 use crate::record::StoreTime;
+
+/// When a transaction began, where no mark in it tells it from a later one of the session: as
+/// PostgreSQL keeps it, which is compared without any arithmetic.
+pub(crate) type Began = Option<[u8; 8]>;
 
 /// What stood at a key when it was asked for.
 #[derive(Debug)]
 pub struct Entered {
     pub(crate) found: Found,
     pub(crate) hold: Hold,
-    /// What tells the transaction from a later one of the session, where no mark in it does.
-    pub(crate) began: Option<[u8; 8]>,
+    pub(crate) began: Began,
 }
 
 /// Whether the key is held now.
@@ -63,7 +68,7 @@ pub trait Within: Database {
     fn write(
         connection: &mut Self::Connection,
         at: &Address,
-        began: Option<[u8; 8]>,
+        began: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -75,7 +80,7 @@ pub trait Within: Database {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        began: Option<[u8; 8]>,
+        began: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -110,7 +115,7 @@ pub trait Within: Database {
     fn guard_failed(
         connection: &mut Self::Connection,
         _depth: usize,
-        _began: Option<[u8; 8]>,
+        _began: Began,
     ) -> impl Future<Output = sqlx::Result<()>> + Send {
         async {
             Self::guard(connection).await;

@@ -27,7 +27,8 @@ use super::super::hex::hex;
 use super::super::mysql::{UPDATE, find, found, insert_or_lock, lock_wait_timeout};
 use super::super::row::{Address, Row, micros};
 use super::{
-    Call, Entered, Hold, Within, back, deepen, depth, mark, roll_back_to, unmark, write_and_keep,
+    Began, Call, Entered, Hold, Within, back, deepen, depth, mark, roll_back_to, unmark,
+    write_and_keep,
 };
 use crate::error::StoreError;
 use crate::record::StoreTime;
@@ -71,7 +72,7 @@ impl Within for MySql {
     async fn write(
         connection: &mut MySqlConnection,
         at: &Address,
-        _: Option<[u8; 8]>,
+        _: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -89,7 +90,7 @@ impl Within for MySql {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        _: Option<[u8; 8]>,
+        _: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,

@@ -27,7 +27,7 @@ use super::super::postgres::{
 };
 use super::super::row::{Address, Row, bind_row, columns, micros};
 use super::{
-    Call, Entered, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
+    Began, Call, Entered, Within, anew, back, deepen, depth, has_code, mark, release, roll_back_to,
 };
 use crate::error::StoreError;
 use crate::record::StoreTime;
@@ -76,7 +76,7 @@ impl Within for Postgres {
     async fn write(
         connection: &mut PgConnection,
         at: &Address,
-        began: Option<[u8; 8]>,
+        began: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -96,7 +96,7 @@ impl Within for Postgres {
         mut savepoint: Transaction<'_, Self>,
         _: usize,
         at: &Address,
-        began: Option<[u8; 8]>,
+        began: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -150,7 +150,7 @@ impl Within for Postgres {
     async fn guard_failed(
         connection: &mut PgConnection,
         depth: usize,
-        began: Option<[u8; 8]>,
+        began: Began,
     ) -> sqlx::Result<()> {
         let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
         let back = back.execute(&mut *connection).await;
@@ -231,7 +231,7 @@ fn give_up(whole: usize) -> String {
 async fn put(
     connection: &mut PgConnection,
     at: &Address,
-    began: Option<[u8; 8]>,
+    began: Began,
     before: Option<&Row>,
     after: &Row,
     now: StoreTime,
@@ -246,10 +246,7 @@ async fn put(
 
 /// Where this is not the transaction that began then, an error, after which none that is open here
 /// can keep anything: also where it has a savepoint that looks like the one sqlx goes back to.
-async fn fail_where_gone(
-    connection: &mut PgConnection,
-    began: Option<[u8; 8]>,
-) -> sqlx::Result<()> {
+async fn fail_where_gone(connection: &mut PgConnection, began: Began) -> sqlx::Result<()> {
     let is_the_same = sqlx::query_scalar(IS_THE_SAME).bind(began);
     let is_the_same: Option<bool> = is_the_same.fetch_one(&mut *connection).await?;
     if is_the_same != Some(true) {

@@ -17,7 +17,7 @@ use super::super::fault::{Class, Fault};
 use super::super::row::{Address, Columns, Found, Row, bind_row, columns, micros};
 use super::super::sqlite::{INSERT, bind_insert, clock, find, put, select_key};
 use super::{
-    Call, Entered, Hold, Within, anew, deepen, depth, has_code, roll_back_to, write_and_keep,
+    Began, Call, Entered, Hold, Within, anew, deepen, depth, has_code, roll_back_to, write_and_keep,
 };
 use crate::error::StoreError;
 use crate::record::StoreTime;
@@ -68,7 +68,7 @@ impl Within for Sqlite {
     async fn write(
         connection: &mut SqliteConnection,
         at: &Address,
-        _: Option<[u8; 8]>,
+        _: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -88,7 +88,7 @@ impl Within for Sqlite {
         savepoint: Transaction<'_, Self>,
         depth: usize,
         at: &Address,
-        _: Option<[u8; 8]>,
+        _: Began,
         before: Option<&Row>,
         after: &Row,
         now: StoreTime,
@@ -130,8 +130,10 @@ impl Within for Sqlite {
         run(connection, BACK).await
     }
 
-    /// Nothing here makes one transaction read only.
-    async fn guard(_: &mut SqliteConnection) {}
+    /// Nothing here makes one transaction read only. But its owners can end what is open.
+    async fn guard(connection: &mut SqliteConnection) {
+        renew_if_gone(connection).await;
+    }
 
     /// Nothing here makes it read only: what the caller still writes, its commit keeps.
     async fn reopen(connection: &mut SqliteConnection, depth: usize) {
@@ -169,17 +171,36 @@ impl Within for Sqlite {
 #[error(transparent)]
 struct Gone(sqlx::Error);
 
-/// Where the transaction is gone, its savepoints are there anew: sqlx counts a level for each until
-/// it has gone back to it, and would never end what is open now.
+/// Where the transaction is gone, as many levels are open as sqlx counts.
 async fn gone_if_unmarked(connection: &mut SqliteConnection, error: sqlx::Error) -> sqlx::Error {
     if !has_code(&error, NO_SUCH_MARK) {
+        renew_if_gone(connection).await;
         return error;
     }
+    renew(connection).await;
+    sqlx::Error::AnyDriverError(Box::new(Gone(error)))
+}
+
+/// Behind some errors, as where the disk is full, SQLite has rolled back the transaction by itself. Then
+/// as many levels are open again as sqlx counts: it counts each until it has gone back to it, and would
+/// take what is begun on this connection later for a savepoint. Says whether it was so.
+pub(crate) async fn renew_if_gone(connection: &mut SqliteConnection) -> bool {
+    if Sqlite::level(connection).await == 0 {
+        return false;
+    }
+    // A transaction can be begun only where there is none.
+    let is_gone = run(connection, "BEGIN").await.is_ok();
+    if is_gone {
+        renew(connection).await;
+    }
+    is_gone
+}
+
+async fn renew(connection: &mut SqliteConnection) {
     let levels = 2..=depth::<Sqlite>(connection);
     let renew = levels.map(anew).collect::<Vec<_>>().join("; ");
     let renew = sqlx::raw_sql(AssertSqlSafe(renew));
     let _ = renew.execute(connection).await;
-    sqlx::Error::AnyDriverError(Box::new(Gone(error)))
 }
 
 /// In one hop; then sqlx goes back to its savepoint, which its thread does while nobody waits. That

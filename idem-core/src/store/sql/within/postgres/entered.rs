@@ -15,6 +15,9 @@ pub(super) fn read(said: &str) -> Option<Entered> {
         Some(columns) => Some(row(columns)?),
         None => None,
     };
+    if words.next().is_some() {
+        return None;
+    }
     Some(Entered {
         found: Found { now, row },
         hold: match (is_held, sees_all) {
@@ -139,6 +142,7 @@ mod tests {
             "7 ff t t",
             "x 00000000000000ff t t",
             "7 00000000000000ff t t ()",
+            "7 00000000000000ff t t (01,1,5,2,,t,8,,9,00) t",
             "7 00000000000000ff t t 01,1,5,2,,t,8,,9,00",
             "7 00000000000000ff t t (01,1,5,2,,t,8,,9)",
             "7 00000000000000ff t t (0x,1,5,2,,t,8,,9,00)",
