@@ -8,7 +8,7 @@ use idem_core::store::PostgresStore;
 use idem_core::{Idempotency, idempotent};
 use idem_tests::body::until;
 use idem_tests::postgres::PostgresServer;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Acquire, PgPool, Postgres, Transaction};
 
 use crate::rig::{Failure, RULES, is_retried_and_dead, meaning};
@@ -52,7 +52,9 @@ async fn is_dead_of(
     handle: impl AsyncFn(&mut Transaction<'_, Postgres>, &str) -> Result<(), Failure>,
 ) {
     let url = PgConnectOptions::from_str(&server.url()).unwrap();
-    let pool = PgPool::connect_with(url.options(options.iter().copied()));
+    // So that who comes next finds the last one rolled back, and not in progress.
+    let one = PgPoolOptions::new().max_connections(1);
+    let pool = one.connect_with(url.options(options.iter().copied()));
     let pool = pool.await.unwrap();
     let store = PostgresStore::new(pool.clone());
     store.migrate().await.unwrap();

@@ -275,16 +275,22 @@ async fn with_one_bill_that_rolls_back() -> (Fresh<Sqlite>, Insertion<(i64, Stri
 
 pub(crate) async fn a_constraint_that_rolls_back_is_told() {
     let (fresh, _) = with_one_bill_that_rolls_back().await;
-    let mut tx = Sqlite::begin(&fresh.pool).await;
-    let name = "bills.request_id";
-    let other = Sqlite::bill(&mut tx, name, &bill("r-2", "n-2")).await;
-    assert!(other.unwrap().is_new());
-    let error = Sqlite::bill(&mut tx, name, &bill("r-1", "n-1")).await;
-    let error = error.unwrap_err();
-    assert!(matches!(error, InsertError::RolledBack { .. }), "{error:?}");
-    assert!(!error.is_retryable());
-    tx.rollback().await.unwrap();
-    assert_eq!(count(&fresh).await, 1);
+    for commits in [false, true] {
+        let mut tx = Sqlite::begin(&fresh.pool).await;
+        let name = "bills.request_id";
+        let other = Sqlite::bill(&mut tx, name, &bill("r-2", "n-2")).await;
+        assert!(other.unwrap().is_new());
+        let error = Sqlite::bill(&mut tx, name, &bill("r-1", "n-1")).await;
+        let error = error.unwrap_err();
+        assert!(matches!(error, InsertError::RolledBack { .. }), "{error:?}");
+        assert!(!error.is_retryable());
+        if commits {
+            tx.commit().await.unwrap_err();
+        } else {
+            tx.rollback().await.unwrap();
+        }
+        assert_eq!(count(&fresh).await, 1);
+    }
 }
 
 pub(crate) async fn a_constraint_that_rolls_back_alone_is_as_good_as_any() {

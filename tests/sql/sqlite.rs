@@ -10,10 +10,14 @@ use idem_core::record::Slot;
 use idem_core::store::{SqliteStore, Store, StoreKey};
 use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
 use idem_tests::attempt::{TERMS, claim, codes, finish, grant, hash, key, left};
+use idem_tests::body::until;
 use idem_tests::database::scenes;
 use idem_tests::long::{is_long, operations};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, SqlitePool};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePoolOptions,
+    SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqlitePool};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -22,13 +26,19 @@ use crate::{backlog, history};
 /// A file of its own.
 struct InAFile {
     folder: TempDir,
+    journal: SqliteJournalMode,
 }
 
 impl InAFile {
     fn new() -> Self {
+        Self::with(SqliteJournalMode::Wal)
+    }
+
+    fn with(journal: SqliteJournalMode) -> Self {
         let folder = tempfile::Builder::new().prefix("idem-sqlite-").tempdir();
         Self {
             folder: folder.unwrap(),
+            journal,
         }
     }
 
@@ -40,7 +50,7 @@ impl InAFile {
         SqliteConnectOptions::new()
             .filename(self.path())
             .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
+            .journal_mode(self.journal)
             .synchronous(SqliteSynchronous::Normal)
     }
 
@@ -94,6 +104,20 @@ impl Harness for InAFile {
 }
 
 idem_core::conformance_tests!(InAFile::new());
+
+/// As files are unless somebody says otherwise: readers and writers keep each other out.
+mod in_a_rollback_journal {
+    use super::*;
+
+    idem_core::conformance_tests!(InAFile::with(SqliteJournalMode::Delete));
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_long_random_history_is_the_specification() {
+        let file = InAFile::with(SqliteJournalMode::Delete);
+        let name = "SQLite, in a rollback journal";
+        history::is_the_specification(name, file, operations(10_000)).await;
+    }
+}
 
 // CASES E11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -276,10 +300,8 @@ async fn a_file_that_somebody_keeps_locked_is_an_error_within_the_limit() {
     finish(&store.limit(Duration::from_secs(10)), &key, 2, TERMS).await;
 }
 
-/// A lock on the whole file says nothing of a key, but whoever has it may have this one.
-#[tokio::test]
-async fn a_locked_file_is_no_leave_to_run() {
-    let file = InAFile::new();
+/// What somebody does in the file says nothing of a key, but whoever has the file may have this one.
+async fn is_no_leave_to_run(file: &InAFile, keep: &'static str) {
     let store = file.store().await.limit(Duration::from_secs(1));
     let idem = Idempotency::builder(store).build().unwrap();
     let bodies = AtomicU32::new(0);
@@ -289,17 +311,30 @@ async fn a_locked_file_is_no_leave_to_run() {
             Ok::<_, Error>(bodies.fetch_add(1, Ordering::SeqCst))
         })
     };
-    let pool = file.pool().await;
-    let held = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let mut keeper = file.options().connect().await.unwrap();
+    sqlx::raw_sql(keep).execute(&mut keeper).await.unwrap();
     match call().await {
         Err(Error::Store { source, .. }) => {
             assert_eq!(source.kind(), StoreErrorKind::Conflict, "{source}");
         }
         other => panic!("{other:?}"),
     }
-    held.rollback().await.unwrap();
-    assert_eq!(call().await.unwrap(), 0);
+    keeper.close().await.unwrap();
+    // A claim whose commit was waiting is given up first.
+    until("it runs", async || matches!(call().await, Ok(0))).await;
     assert_eq!(bodies.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_locked_file_is_no_leave_to_run() {
+    is_no_leave_to_run(&InAFile::new(), "BEGIN IMMEDIATE").await;
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_reads_is_no_leave_to_run() {
+    let file = InAFile::with(SqliteJournalMode::Delete);
+    let read = "BEGIN; SELECT count(*) FROM sqlite_master";
+    is_no_leave_to_run(&file, read).await;
 }
 
 #[test]
@@ -358,15 +393,19 @@ async fn a_body_that_has_the_whole_pool_keeps_its_lease() {
     scenes::a_body_that_has_the_whole_pool_keeps_its_lease(pool, store).await;
 }
 
-/// Where another pool would find no tables.
+/// Where another pool would find no tables, or no way to them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_memory_a_lease_is_renewed_by_the_only_pool_there_is() {
+async fn a_lease_is_renewed_by_the_only_pool_there_is() {
+    let file = InAFile::new();
     let options = SqliteConnectOptions::new();
     for options in [
         SqliteConnectOptions::from_str("sqlite::memory:").unwrap(),
         options.clone().filename(":memory:"),
         options.clone().filename("records").in_memory(true),
         options.clone().filename("file:records?mode=memory"),
+        options.clone().filename("file::memory:"),
+        file.options().locking_mode(SqliteLockingMode::Exclusive),
+        file.options().pragma("locking_mode", "exclusive"),
         options,
     ] {
         let one = SqlitePoolOptions::new().max_connections(1);
@@ -384,6 +423,62 @@ async fn in_memory_a_lease_is_renewed_by_the_only_pool_there_is() {
             .await;
         assert_eq!(kept.unwrap(), 1);
     }
+}
+
+/// The store waits no longer, and its commit is done when the reader has gone.
+#[tokio::test]
+async fn a_commit_that_was_given_up_leaves_its_connection_as_good_as_any() {
+    const LIMIT: Duration = Duration::from_millis(200);
+    /// How long at most the store goes on with what it has begun, by its documentation.
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let file = InAFile::with(SqliteJournalMode::Delete);
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let pool = one.connect_with(file.options()).await.unwrap();
+    let store = SqliteStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    let mut reader = file.options().connect().await.unwrap();
+    let read = sqlx::raw_sql("BEGIN; SELECT count(*) FROM idempotent_record");
+    read.execute(&mut reader).await.unwrap();
+    let (hurried, now) = (store.clone().limit(LIMIT), store.now().await.unwrap());
+    let given_up = hurried
+        .claim(&key("read", "1"), &claim(1, now, TERMS))
+        .await;
+    given_up.unwrap_err();
+    tokio::time::sleep(PATIENCE + LIMIT).await;
+    reader.close().await.unwrap();
+    for number in 2..5 {
+        finish(&store, &key("read", &number.to_string()), number, TERMS).await;
+        let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        sqlx::raw_sql("SELECT 1").execute(&mut *tx).await.unwrap();
+        tx.rollback().await.unwrap();
+    }
+}
+
+/// Whoever had it before did not see that the disk was full, or left a transaction open.
+#[tokio::test]
+async fn a_connection_is_of_use_whatever_was_left_on_it() {
+    let file = InAFile::new();
+    let one = SqlitePoolOptions::new().max_connections(1);
+    let pool = one.connect_with(file.options()).await.unwrap();
+    let store = SqliteStore::new(pool.clone());
+    store.migrate().await.unwrap();
+    for (number, left) in (1..).zip([
+        "ROLLBACK",
+        "ROLLBACK; SAVEPOINT _sqlx_savepoint_2",
+        "SELECT 1",
+    ]) {
+        let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        let mut deeper = tx.begin().await.unwrap();
+        sqlx::raw_sql(left).execute(&mut *deeper).await.unwrap();
+        std::mem::forget(deeper);
+        drop(tx);
+        finish(&store, &key("left", &number.to_string()), number, TERMS).await;
+    }
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM idempotent_record")
+        .fetch_one(&mut file.options().connect().await.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(kept, 3);
 }
 
 /// SQLite then rolls back by itself, and sqlx would go on counting a transaction.

@@ -294,22 +294,102 @@ async fn is_as_good_as_any(connection: &mut SqliteConnection, number: i64, place
     Sqlite::clear(&place.pool).await;
 }
 
+/// Where a body meets this.
+#[derive(Debug, Clone, Copy)]
+enum Rolled {
+    Here,
+    /// In a savepoint of its own, which it then drops.
+    Deeper,
+    /// Before a savepoint of its own, which begins a transaction where there is none.
+    BeforeASavepoint,
+}
+
+/// A body that keeps it to itself, and pays.
+async fn is_rolled_back(
+    tx: &mut Transaction<'_, Sqlite>,
+    at: Rolled,
+    number: i64,
+) -> anyhow::Result<String> {
+    match at {
+        Rolled::Here => {
+            sqlx::raw_sql(ROLLED_BACK).execute(&mut **tx).await?;
+        }
+        Rolled::Deeper => {
+            let mut deeper = tx.begin().await?;
+            sqlx::raw_sql(ROLLED_BACK).execute(&mut *deeper).await?;
+        }
+        Rolled::BeforeASavepoint => {
+            sqlx::raw_sql(ROLLED_BACK).execute(&mut **tx).await?;
+            let mut deeper = tx.begin().await?;
+            Sqlite::add(&mut deeper, number).await?;
+            deeper.rollback().await?;
+        }
+    }
+    Sqlite::add(tx, number).await?;
+    Ok("run".to_owned())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_a_transaction_that_sqlite_rolled_back_a_connection_is_as_good_as_any() {
     let place = Sqlite::place().await;
     let mut connection = place.pool.acquire().await.unwrap();
-    for (number, succeeds) in [(1, true), (2, false)] {
+    let mut number = 0;
+    for at in [Rolled::Here, Rolled::Deeper, Rolled::BeforeASavepoint] {
+        for (succeeds, commits) in [(true, true), (true, false), (false, true), (false, false)] {
+            number += 1;
+            let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
+            // What is gone with it.
+            pay(&place, &mut tx, 100 + number, Then::End).await.unwrap();
+            let body = async |tx: &mut Transaction<'_, Sqlite>| {
+                let paid = is_rolled_back(tx, at, 200 + number).await;
+                anyhow::ensure!(succeeds, "the disk is full");
+                paid
+            };
+            let key = Key::new("full", "1").unwrap();
+            let told = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
+            let told = told.unwrap_err();
+            if succeeds {
+                let told = told.downcast::<Error>().unwrap();
+                assert!(
+                    matches!(told, Error::OutcomeUnknown { .. }),
+                    "{at:?}: {told}"
+                );
+            }
+            if commits {
+                let _ = pay(&place, &mut tx, 300 + number, Then::End).await;
+                tx.commit().await.unwrap_err();
+            } else {
+                tx.rollback().await.unwrap();
+            }
+            // What a body pays in no transaction is kept at once.
+            let kept = match at {
+                Rolled::Here | Rolled::Deeper => vec![200 + number],
+                Rolled::BeforeASavepoint => vec![],
+            };
+            assert_eq!(place.effects().await, kept, "{at:?}");
+            Sqlite::clear(&place.pool).await;
+            is_as_good_as_any(&mut connection, number, &place).await;
+        }
+    }
+}
+
+/// Where foreign keys are not looked at, one is kept that a commit would refuse.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_is_refused_as_lost_also_after_one_that_was_kept() {
+    let place = Sqlite::place().await;
+    let mut connection = place.pool.acquire().await.unwrap();
+    for (number, foreign_keys) in [(1, "OFF"), (2, "ON"), (3, "ON")] {
+        let set = format!("PRAGMA foreign_keys = {foreign_keys}");
+        let set = sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut *connection);
+        set.await.unwrap();
         let mut tx = connection.begin_with("BEGIN IMMEDIATE").await.unwrap();
         let body = async |tx: &mut Transaction<'_, Sqlite>| {
-            sqlx::raw_sql(ROLLED_BACK).execute(&mut **tx).await?;
-            anyhow::ensure!(succeeds, "the disk is full");
-            Ok("run".to_owned())
+            is_rolled_back(tx, Rolled::BeforeASavepoint, number).await
         };
         let key = Key::new("full", "1").unwrap();
         let told = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
         told.unwrap_err();
-        tx.rollback().await.unwrap();
-        is_as_good_as_any(&mut connection, number, &place).await;
+        assert_eq!(tx.commit().await.is_ok(), foreign_keys == "OFF");
     }
 }
 

@@ -54,8 +54,8 @@ pub enum InsertError {
     #[error("the row was inserted, and the select does not find it: it asks for another")]
     NotFound,
     /// SQLite has rolled back the whole transaction with the insert, as a constraint with `ON
-    /// CONFLICT ROLLBACK` asks for: what was done in it is gone, and what is still written would be
-    /// kept without it. Return the error, and roll back.
+    /// CONFLICT ROLLBACK` asks for: what was done in it is gone, and nothing can be committed until it
+    /// has been rolled back, unless `foreign_keys` is off. Return the error, and roll back.
     #[error("the insert met a constraint that rolled back the whole transaction")]
     RolledBack {
         /// What the database said.
@@ -163,6 +163,24 @@ pub async fn insert_or_get<C, DB, T>(
 where
     C: Connection<Database = DB>,
     DB: Database + sqlx::Database<Connection = C>,
+    T: Send + Unpin + for<'r> FromRow<'r, DB::Row>,
+{
+    let told = inserted_or_got(connection, constraint, insert, select).await;
+    if told.is_err() {
+        // A full disk, for one, takes the whole transaction with it.
+        Of::<DB>::is_rolled_back(connection).await;
+    }
+    told
+}
+
+async fn inserted_or_got<DB, T>(
+    connection: &mut DB::Connection,
+    constraint: &str,
+    insert: Query<'_, DB, DB::Arguments>,
+    select: QueryAs<'_, DB, T, DB::Arguments>,
+) -> Result<Insertion<T>, InsertError>
+where
+    DB: Database,
     T: Send + Unpin + for<'r> FromRow<'r, DB::Row>,
 {
     let inserted = match inserted::<DB>(Of::<DB>::insert(connection, insert).await)? {

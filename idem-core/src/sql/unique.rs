@@ -17,7 +17,8 @@ pub trait Unique<DB: Database> {
         insert: Query<'_, DB, DB::Arguments>,
     ) -> impl Future<Output = sqlx::Result<u64>> + Send;
 
-    /// Whether an insert that failed took the transaction around it with it, one that sqlx has begun.
+    /// Whether what has just failed took the transaction around it with it, one that sqlx has begun.
+    /// Then nothing can be committed until its owner has ended it.
     fn is_rolled_back(_: &mut DB::Connection) -> impl Future<Output = bool> + Send {
         ready(false)
     }

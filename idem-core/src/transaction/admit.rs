@@ -111,7 +111,9 @@ impl<'a> Asking<'a> {
                     }
                 }
                 // The wait may have cost the whole transaction: `innodb_rollback_on_timeout`.
-                Err(error) if D::is_locked(&error) => D::guard(connection).await,
+                Err(error) if D::is_locked(&error) => {
+                    D::guard(connection).await;
+                }
                 Err(error) => return Err(D::fault(error).into()),
             }
             if !self.is_patient() {

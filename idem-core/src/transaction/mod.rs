@@ -99,8 +99,13 @@
 //! who catches the panic rolls back before anything is written on.
 //!
 //! SQLite, too, rolls back the whole transaction after some errors (`SQLITE_FULL`, `SQLITE_IOERR`,
-//! `SQLITE_NOMEM`), and what is written after one is committed statement by statement. There nothing
-//! stands in the way of that: return the error from the body, and roll back.
+//! `SQLITE_NOMEM`, a constraint with `ON CONFLICT ROLLBACK`), and what is written after one is committed
+//! statement by statement: return the error, from a body as from the transaction around it. A call whose
+//! own statement or whose body met one returns an error, and nothing can be committed until its caller
+//! has rolled back (787; not where `foreign_keys` is off, and not behind the next such error). An `Ok` of
+//! the body becomes [`Error::OutcomeUnknown`]. A call can not see what its caller met before it, and
+//! nobody guards a caller whose own statement meets one, or whose body panics behind it or is dropped:
+//! sqlx goes on counting a transaction that is no more. Close the connection.
 //!
 //! What ends the caller's transaction does not belong in a body: `COMMIT` or `ROLLBACK`, and on MySQL
 //! what commits by itself, `CREATE`, `ALTER`, `TRUNCATE` and their like. Where the transaction in which

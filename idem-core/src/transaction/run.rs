@@ -124,7 +124,7 @@ impl Run {
         level: usize,
         result: Result<T, E>,
         results: Results<T, E>,
-        savepoint: Transaction<'_, D>,
+        mut savepoint: Transaction<'_, D>,
     ) -> Result<T, E> {
         let context = self.held.as_ref().map(|held| held.attempt.context());
         observe::report(match context {
@@ -137,9 +137,10 @@ impl Run {
             depth = self.depth,
             "the body left its savepoint: a `begin` of its own failed, was dropped, or was not ended"
         );
+        let is_gone = D::guard_body(&mut savepoint, self.depth, level).await;
         savepoint::take_back(savepoint, self.depth, level).await;
         match result {
-            Ok(_) if level == 0 => Err(results.refuse(unknown(context))),
+            Ok(_) if is_gone || level == 0 => Err(results.refuse(unknown(context))),
             Ok(_) => Err(results.refuse(left().into())),
             Err(error) => Err(error),
         }

@@ -72,11 +72,14 @@
 //!
 //! - Who has a write transaction open in the file keeps renewals out, too. Where it is open for as long
 //!   as a lease, other attempts with `on_abandoned = "rerun"` and other holders of locks are told that
-//!   theirs is lost. Keep such transactions short, or leases long. A process that is stopped in the
-//!   middle of a write keeps the file until it goes on or ends.
+//!   theirs is lost. Keep such transactions short, or leases long. In a rollback journal, which a file
+//!   has unless it is told otherwise, who reads for so long does the same: choose WAL. A process that is
+//!   stopped in the middle of a write keeps the file until it goes on or ends.
 //! - Calls of one store stand in line; those of several processes look for the file now and then. Where
 //!   they write without a pause, some find it taken for two fifths of their limit, and fail as above.
-//! - In memory there is one way to the records: the given pool. Leave it a connection for renewals.
+//! - Renewals open the file by its name, for a pool of their own: name it from the root, where the process
+//!   changes its folder. In memory, or in a file that its connect options lock exclusively, there is only
+//!   the given pool: leave it a connection for renewals.
 //! - Do not put another file in its place while a process has it open: one process may then write to
 //!   both.
 

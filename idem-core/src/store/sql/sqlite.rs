@@ -8,12 +8,12 @@
 //! for records that expire to the microsecond. The machine's is read here instead, after the lock:
 //! all processes that can open the file share it.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sqlx::error::DatabaseError;
-use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteTransactionManager};
 use sqlx::{SqlSafeStr, Sqlite, SqliteConnection, Transaction};
+use sqlx_core::transaction::TransactionManager;
 
 use super::dialect::Dialect;
 use super::fault::{Class, Fault};
@@ -21,7 +21,7 @@ use super::held;
 use super::migrate::{self, Tables};
 use super::row::{Address, Columns, Entry, Found, Listed, Row, bind_row, columns, micros};
 use super::span::Span;
-use super::within::renew_if_gone;
+use super::within::{clear, renew_if_gone};
 use crate::error::StoreError;
 use crate::record::StoreTime;
 use crate::store::Finding;
@@ -89,12 +89,16 @@ impl Dialect for Sqlite {
 
     const WRITERS: usize = 1;
 
-    /// In memory, or in a file that has no name. Of what it was told beside the name, sqlx gives away
-    /// only what it shows.
+    /// In memory, in a file that has no name, or in one that a connection keeps for itself. Of what it
+    /// was told beside the name, sqlx gives away only what it shows.
     fn is_of_its_pool(options: &SqliteConnectOptions) -> bool {
-        let (name, shown) = (options.get_filename(), format!("{options:?}"));
-        let is_nameless = name.as_os_str().is_empty() || name == Path::new(":memory:");
-        is_nameless || shown.contains("in_memory: true") || shown.contains("mode=memory")
+        const SHOWN: [&str; 4] = ["in_memory: true", "mode=memory", "memdb", "exclusive"];
+        let (name, shown) = (Self::place(options), format!("{options:?}"));
+        let (is_nameless, shown) = (
+            name.is_empty() || name.ends_with(":memory:"),
+            shown.to_lowercase(),
+        );
+        is_nameless || SHOWN.iter().any(|mark| shown.contains(mark))
     }
 
     /// How long others are waited for is the pool's `busy_timeout`.
@@ -162,7 +166,9 @@ impl Dialect for Sqlite {
     async fn migrate(connection: held::Held<Self>) -> Result<(), StoreError> {
         let fault = |error| Fault::new(error, Self::class);
         let mut held = begin(connection).await.map_err(fault)?;
-        if migrate::is_needed(tables(&mut held).await.map_err(fault)?)? {
+        let tables = tables(&mut held).await;
+        let tables = countable(&mut held, tables).await.map_err(fault)?;
+        if migrate::is_needed(tables)? {
             let migration = sqlx::raw_sql(MIGRATION);
             let migrated = migration.execute(&mut *held).await;
             countable(&mut held, migrated).await.map_err(fault)?;
@@ -220,11 +226,9 @@ impl Dialect for Sqlite {
 
 /// With the file from the start: a transaction that has only read until then can find it taken.
 async fn begin(connection: held::Held<Sqlite>) -> sqlx::Result<Held> {
-    Transaction::begin(
-        connection.into_inner()?,
-        Some("BEGIN IMMEDIATE".into_sql_str()),
-    )
-    .await
+    let mut connection = connection.into_inner()?;
+    clear(&mut connection).await?;
+    Transaction::begin(connection, Some("BEGIN IMMEDIATE".into_sql_str())).await
 }
 
 /// Behind an error there is a transaction for sqlx to roll back, in any case.
@@ -235,11 +239,10 @@ async fn countable<T>(held: &mut Held, done: sqlx::Result<T>) -> sqlx::Result<T>
     done
 }
 
-/// Not by sqlx, which rolls back at once where it could not commit. What it rolls back at the end is
-/// empty.
+/// Not the transaction's own commit, which rolls back at once where it could not commit.
 async fn commit(mut held: Held) -> sqlx::Result<()> {
-    let committed = sqlx::raw_sql("COMMIT; BEGIN").execute(&mut *held).await;
-    countable(&mut held, committed).await.map(drop)
+    let committed = SqliteTransactionManager::commit(&mut held).await;
+    countable(&mut held, committed).await
 }
 
 /// Reads a key.

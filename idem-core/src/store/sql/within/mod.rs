@@ -23,7 +23,7 @@ use sqlx::{Connection, Database, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 #[cfg(feature = "sqlite")]
-pub(crate) use self::sqlite::renew_if_gone;
+pub(crate) use self::sqlite::{clear, renew_if_gone};
 use super::row::{Address, Found, Row};
 use crate::error::StoreError;
 use crate::record::StoreTime;
@@ -106,8 +106,19 @@ pub trait Within: Database {
     ) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// After an error: where the server itself has ended the transaction, sees to it that nothing
-    /// is written until the caller ends it, too. Each statement would be committed alone.
-    fn guard(connection: &mut Self::Connection) -> impl Future<Output = ()> + Send;
+    /// is kept until the caller ends it, too. Each statement would be committed alone. Says whether it
+    /// is known to be so.
+    fn guard(connection: &mut Self::Connection) -> impl Future<Output = bool> + Send;
+
+    /// The same after a body whose savepoint sqlx opened as the level `_depth`, and which has left the
+    /// connection at `_level`.
+    fn guard_body(
+        connection: &mut Self::Connection,
+        _depth: usize,
+        _level: usize,
+    ) -> impl Future<Output = bool> + Send {
+        Self::guard(connection)
+    }
 
     /// The same after a body that returned an error, in the savepoint that sqlx opened as the level
     /// `depth`. Fails with an error that [`is_gone`](Self::is_gone) where this database can tell that

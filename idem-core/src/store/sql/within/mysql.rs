@@ -104,7 +104,9 @@ impl Within for MySql {
         let kept = MySqlTransactionManager::commit(&mut savepoint).await;
         match kept {
             Ok(()) => mem::forget(savepoint),
-            Err(_) => Self::guard(&mut savepoint).await,
+            Err(_) => {
+                Self::guard(&mut savepoint).await;
+            }
         }
         kept
     }
@@ -124,9 +126,9 @@ impl Within for MySql {
         Ok(())
     }
 
-    async fn guard(connection: &mut MySqlConnection) {
+    async fn guard(connection: &mut MySqlConnection) -> bool {
         // An error says that the transaction is there, or that there is no session any more.
-        let _ = sqlx::raw_sql(GUARD).execute(connection).await;
+        sqlx::raw_sql(GUARD).execute(connection).await.is_ok()
     }
 
     /// The savepoints are sqlx's belief alone, and the server refuses to let them go.

@@ -143,7 +143,9 @@ impl Within for Postgres {
     }
 
     /// An error ends no transaction here.
-    async fn guard(_: &mut PgConnection) {}
+    async fn guard(_: &mut PgConnection) -> bool {
+        false
+    }
 
     /// Goes back first: what failed has most often given up the transaction, and then nothing else is
     /// answered.

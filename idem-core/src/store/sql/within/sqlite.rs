@@ -36,11 +36,18 @@ const BACK: &str = "ROLLBACK TO SAVEPOINT idem_entered";
 /// Lets the mark go. Where there is none, the transaction in which it was set is no more.
 const UNMARK: &str = "RELEASE SAVEPOINT idem_entered";
 
+/// What a commit refuses, and a rollback takes away. Where foreign keys were not looked at, an earlier
+/// one was kept.
+const LOST: &str = "CREATE TEMP TABLE IF NOT EXISTS idem_transaction_was_lost \
+     (number INTEGER PRIMARY KEY, \
+     other INTEGER REFERENCES idem_transaction_was_lost DEFERRABLE INITIALLY DEFERRED); \
+     INSERT INTO temp.idem_transaction_was_lost VALUES (NULL, -1)";
+
 /// The code of a key that is there already.
 const IS_THERE: &str = "1555";
 
-/// The code of a mark that is not there; and of a table, which was there when the key was entered.
-const NO_SUCH_MARK: &str = "1";
+/// The code of a savepoint that is not there; and of a table, which was there when the key was entered.
+const NO_SUCH_SAVEPOINT: &str = "1";
 
 impl Within for Sqlite {
     /// How long others are waited for is the connection's `busy_timeout`.
@@ -93,13 +100,16 @@ impl Within for Sqlite {
         after: &Row,
         now: StoreTime,
     ) -> sqlx::Result<bool> {
-        if before.is_some() {
-            return write_and_keep(savepoint, depth, at, before, after, now).await;
-        }
-        match insert(savepoint, depth, at, after, now).await {
-            Err(error) if has_code(&error, IS_THERE) => Ok(false),
-            inserted => inserted.map(|()| true),
-        }
+        let conclude = async move {
+            if before.is_some() {
+                return write_and_keep(savepoint, depth, at, before, after, now).await;
+            }
+            match insert(savepoint, depth, at, after, now).await {
+                Err(error) if has_code(&error, IS_THERE) => Ok(false),
+                inserted => inserted.map(|()| true),
+            }
+        };
+        Whole::new(Box::pin(conclude), finish).await
     }
 
     async fn keep(mut savepoint: Transaction<'_, Self>, _: usize) -> sqlx::Result<()> {
@@ -131,8 +141,34 @@ impl Within for Sqlite {
     }
 
     /// Nothing here makes one transaction read only. But its owners can end what is open.
-    async fn guard(connection: &mut SqliteConnection) {
-        renew_if_gone(connection).await;
+    async fn guard(connection: &mut SqliteConnection) -> bool {
+        renew_if_gone(connection).await
+    }
+
+    /// By the savepoint of the body: a later one begins a transaction where there is none.
+    async fn guard_body(connection: &mut SqliteConnection, depth: usize, level: usize) -> bool {
+        let back = [roll_back_to(depth)].into_iter();
+        let back = back.chain((depth + 1..=level).map(anew));
+        let back = back.collect::<Vec<_>>().join("; ");
+        let guard = async {
+            let back = sqlx::raw_sql(AssertSqlSafe(back)).execute(&mut *connection);
+            let error = back.await.err();
+            let is_gone = error.is_some_and(|error| has_code(&error, NO_SUCH_SAVEPOINT));
+            if is_gone {
+                lose(connection).await;
+            }
+            is_gone
+        };
+        Whole::new(Box::pin(guard), finish).await
+    }
+
+    async fn guard_failed(
+        connection: &mut SqliteConnection,
+        depth: usize,
+        _: Began,
+    ) -> sqlx::Result<()> {
+        Self::guard_body(connection, depth, depth).await;
+        Ok(())
     }
 
     /// Nothing here makes it read only: what the caller still writes, its commit keeps.
@@ -171,36 +207,61 @@ impl Within for Sqlite {
 #[error(transparent)]
 struct Gone(sqlx::Error);
 
-/// Where the transaction is gone, as many levels are open as sqlx counts.
+/// Behind an error at the end of a body.
 async fn gone_if_unmarked(connection: &mut SqliteConnection, error: sqlx::Error) -> sqlx::Error {
-    if !has_code(&error, NO_SUCH_MARK) {
-        renew_if_gone(connection).await;
-        return error;
+    if has_code(&error, NO_SUCH_SAVEPOINT) {
+        lose(connection).await;
+        return sqlx::Error::AnyDriverError(Box::new(Gone(error)));
     }
-    renew(connection).await;
-    sqlx::Error::AnyDriverError(Box::new(Gone(error)))
+    renew_if_gone(connection).await;
+    error
 }
 
-/// Behind some errors, as where the disk is full, SQLite has rolled back the transaction by itself. Then
-/// as many levels are open again as sqlx counts: it counts each until it has gone back to it, and would
-/// take what is begun on this connection later for a savepoint. Says whether it was so.
+/// Right behind an error. Behind some, as where the disk is full, SQLite has rolled back the
+/// transaction by itself. Then as many levels are open again as sqlx counts: it counts each until it has
+/// gone back to it, and would take what is begun on this connection later for a savepoint. Nothing can
+/// be committed in them, unless foreign keys are not looked at. Says whether it was so.
 pub(crate) async fn renew_if_gone(connection: &mut SqliteConnection) -> bool {
-    if Sqlite::level(connection).await == 0 {
-        return false;
-    }
-    // A transaction can be begun only where there is none.
-    let is_gone = run(connection, "BEGIN").await.is_ok();
-    if is_gone {
-        renew(connection).await;
-    }
-    is_gone
+    let renew_if_gone = async {
+        if Sqlite::level(connection).await == 0 {
+            return false;
+        }
+        // A transaction can be begun only where there is none.
+        let is_gone = run(connection, "BEGIN").await.is_ok();
+        if is_gone {
+            renew_as_lost(connection).await;
+        }
+        is_gone
+    };
+    Whole::new(Box::pin(renew_if_gone), finish).await
 }
 
-async fn renew(connection: &mut SqliteConnection) {
+/// The same where the transaction is known to be gone, whatever has been begun since.
+async fn lose(connection: &mut SqliteConnection) {
+    let _ = run(connection, "ROLLBACK").await;
+    let _ = run(connection, "BEGIN").await;
+    renew_as_lost(connection).await;
+}
+
+async fn renew_as_lost(connection: &mut SqliteConnection) {
+    let _ = sqlx::raw_sql(LOST).execute(&mut *connection).await;
     let levels = 2..=depth::<Sqlite>(connection);
     let renew = levels.map(anew).collect::<Vec<_>>().join("; ");
     let renew = sqlx::raw_sql(AssertSqlSafe(renew));
     let _ = renew.execute(connection).await;
+}
+
+/// Ends what is open on a connection of a pool, or what sqlx believes to be open: it was left there by
+/// somebody who does not go on.
+pub(crate) async fn clear(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    if depth::<Sqlite>(connection) == 0 {
+        return Ok(());
+    }
+    lose(connection).await;
+    while Sqlite::level(connection).await > 0 {
+        SqliteTransactionManager::rollback(connection).await?;
+    }
+    Ok(())
 }
 
 /// In one hop; then sqlx goes back to its savepoint, which its thread does while nobody waits. That
@@ -226,7 +287,7 @@ async fn run(connection: &mut SqliteConnection, statement: &'static str) -> sqlx
     Ok(())
 }
 
-/// Waits for the thread of the connection, which waits for nobody: it has the file.
+/// Waits for the thread of the connection, which most often waits for nobody: it has the file.
 fn finish<T>(mut call: Call<'_, T>) {
     struct Unpark(Thread);
 
