@@ -6,7 +6,6 @@ use idem_core::conformance::Harness;
 use idem_core::{Idempotency, Key};
 use idem_tests::database::{Aside, Database, OnPostgres};
 use idem_tests::faulty::{Faulty, Verb};
-use idem_tests::long::is_long;
 use tokio::task::JoinSet;
 
 use crate::rig::LEASE;
@@ -17,7 +16,7 @@ async fn quick_pairs_leave_no_renewal_and_no_row_but_marks_that_expire() {
     const LIMIT: Duration = Duration::from_secs(5);
     const TASKS: i64 = 8;
     const KEYS: i64 = 10;
-    let pairs = if is_long() { 10_000 } else { 2_000 };
+    const PAIRS: i64 = 10_000;
     let database = OnPostgres::empty().await;
     let store = Faulty::new(database.fresh_store().await);
     let idem = Idempotency::builder(store.clone()).limit(LIMIT);
@@ -26,7 +25,7 @@ async fn quick_pairs_leave_no_renewal_and_no_row_but_marks_that_expire() {
     for task in 0..TASKS {
         let idem = idem.clone();
         tasks.spawn(async move {
-            for number in 0..pairs / TASKS {
+            for number in 0..PAIRS / TASKS {
                 let key = Key::new("quick", (task, number % KEYS)).unwrap();
                 let lock = idem.lock(key).lease(LEASE).acquire().await.unwrap();
                 lock.release().await.unwrap();

@@ -22,6 +22,9 @@ use crate::transition::Order;
 pub(crate) enum Level {
     ReadCommitted,
     RepeatableRead,
+    /// The same where MariaDB refuses what others have changed since (`innodb_snapshot_isolation`),
+    /// as it does by itself from 11.6.2 on.
+    OneSnapshot,
     Serializable,
 }
 
@@ -29,7 +32,7 @@ impl Level {
     fn sql(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read committed",
-            Self::RepeatableRead => "repeatable read",
+            Self::RepeatableRead | Self::OneSnapshot => "repeatable read",
             Self::Serializable => "serializable",
         }
     }
@@ -271,7 +274,7 @@ bed! {
     const SETTINGS: &str = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS SIGNED), \
          CAST(@@SESSION.autocommit AS SIGNED)";
     const PREPARES_IN_STEP: bool = false;
-    const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |_| false;
+    const HAS_ONE_SNAPSHOT: fn(Level) -> bool = |level| level == Level::OneSnapshot;
     const KEEPS_ROWS_APART: fn(Level) -> bool = |level| level != Level::Serializable;
     const BY_REQUEST: &[&str] = &["bills_by_request"];
     const BY_NUMBER: &[&str] = &["bills_by_number"];
@@ -344,7 +347,12 @@ async fn mariadb(level: Level) -> Pool<MySql> {
     let pool = MySqlPoolOptions::new().max_connections(8);
     pool.after_connect(move |connection, _| {
         Box::pin(async move {
-            let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql());
+            let set = format!(
+                "SET SESSION TRANSACTION ISOLATION LEVEL {}; \
+                 SET SESSION innodb_snapshot_isolation = {}",
+                level.sql(),
+                level == Level::OneSnapshot
+            );
             let set = sqlx::raw_sql(AssertSqlSafe(set));
             set.execute(connection).await.map(drop)
         })

@@ -111,6 +111,7 @@ mod mariadb {
 
     all_scenes! { read_committed, sqlx::MySql, Level::ReadCommitted }
     all_scenes! { repeatable_read, sqlx::MySql, Level::RepeatableRead }
+    all_scenes! { one_snapshot, sqlx::MySql, Level::OneSnapshot }
     all_scenes! { serializable, sqlx::MySql, Level::Serializable }
 }
 

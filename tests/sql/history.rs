@@ -5,6 +5,9 @@ use std::time::Duration;
 use idem_core::conformance::{Course, Harness};
 use idem_tests::differential;
 
+/// Operations where the statements are those of a longer history.
+pub(crate) const AT_ANOTHER_LEVEL: usize = 6_000;
+
 /// Each answer is the specification's. Nothing may be near its deadline: these stores expire to the
 /// microsecond.
 pub(crate) async fn is_the_specification<H: Harness>(store: &str, harness: H, operations: usize) {

@@ -9,7 +9,7 @@ use idem_core::store::{MySqlStore, Store};
 use idem_tests::attempt::{TERMS, codes, finish, key};
 use idem_tests::changed_rows::{counting_changed_rows, is_counting_them};
 use idem_tests::database::{Aside, Database, OnMariaDb, locked, mariadb, rows, scenes};
-use idem_tests::long::operations;
+use idem_tests::long::{is_long, operations};
 use idem_tests::mariadb::MariaDbServer;
 use sqlx::{MySqlPool, Row};
 
@@ -28,7 +28,7 @@ mod at_read_committed {
         history::is_the_specification(
             "MariaDB at read committed",
             OnMariaDb::shared("READ COMMITTED"),
-            20_000,
+            history::AT_ANOTHER_LEVEL,
         )
         .await;
     }
@@ -43,7 +43,7 @@ mod at_repeatable_read {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnMariaDb::shared("REPEATABLE READ");
-        history::is_the_specification("MariaDB", database, operations(30_000)).await;
+        history::is_the_specification("MariaDB", database, operations(10_000)).await;
     }
 }
 
@@ -63,7 +63,7 @@ mod at_serializable {
         history::is_the_specification(
             "MariaDB at serializable",
             OnMariaDb::shared("SERIALIZABLE"),
-            8_000,
+            history::AT_ANOTHER_LEVEL,
         )
         .await;
     }
@@ -235,11 +235,11 @@ async fn that_only_changed_rows_are_counted_decides_nothing() {
 // CASES Q11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_backlog_goes_in_batches_beside_live_calls() {
-    const BACKLOG: u64 = 100_000;
+    let rows = if is_long() { 1_000_000 } else { 100_000 };
     let database = OnMariaDb::empty().await;
     let stores = [database.fresh_store().await, database.fresh_store().await];
     let (aside, purge) = (database.aside().await, OnMariaDb::purge);
-    let backlog = (BACKLOG, copies(BACKLOG));
+    let backlog = (rows, copies(rows));
     backlog::goes_in_batches_beside_live_calls("MariaDB", aside, stores, purge, backlog).await;
 }
 

@@ -29,7 +29,7 @@ mod at_read_committed {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_long_random_history_is_the_specification() {
         let database = OnPostgres::shared("read committed");
-        history::is_the_specification("PostgreSQL", database, operations(30_000)).await;
+        history::is_the_specification("PostgreSQL", database, operations(10_000)).await;
     }
 }
 
@@ -43,7 +43,7 @@ mod at_repeatable_read {
         history::is_the_specification(
             "PostgreSQL at repeatable read",
             OnPostgres::shared("repeatable read"),
-            20_000,
+            history::AT_ANOTHER_LEVEL,
         )
         .await;
     }
@@ -59,7 +59,7 @@ mod at_serializable {
         history::is_the_specification(
             "PostgreSQL at serializable",
             OnPostgres::shared("serializable"),
-            20_000,
+            history::AT_ANOTHER_LEVEL,
         )
         .await;
     }

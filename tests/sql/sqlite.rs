@@ -115,14 +115,14 @@ mod in_a_rollback_journal {
     async fn a_long_random_history_is_the_specification() {
         let file = InAFile::with(SqliteJournalMode::Delete);
         let name = "SQLite, in a rollback journal";
-        history::is_the_specification(name, file, operations(10_000)).await;
+        history::is_the_specification(name, file, 10_000).await;
     }
 }
 
 // CASES E11
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_random_history_is_the_specification() {
-    history::is_the_specification("SQLite", InAFile::new(), operations(30_000)).await;
+    history::is_the_specification("SQLite", InAFile::new(), operations(10_000)).await;
 }
 
 #[tokio::test]

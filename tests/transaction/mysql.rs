@@ -215,6 +215,78 @@ mod at_every_level {
     }
 }
 
+/// As by itself from MariaDB 11.6.2 on: what others have changed since its first look can not be
+/// changed or locked in a transaction.
+mod of_one_snapshot {
+    use super::*;
+    use crate::isolation;
+    use crate::shop::refusal;
+
+    const READ_COMMITTED: &str = "READ COMMITTED; SET SESSION innodb_snapshot_isolation = ON";
+    const REPEATABLE_READ: &str = "REPEATABLE READ; SET SESSION innodb_snapshot_isolation = ON";
+    const SERIALIZABLE: &str = "SERIALIZABLE; SET SESSION innodb_snapshot_isolation = ON";
+    const LEVELS: [&str; 3] = [READ_COMMITTED, REPEATABLE_READ, SERIALIZABLE];
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_body_runs_once() {
+        for level in LEVELS {
+            isolation::a_body_runs_once::<MySql>(level).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_duplicate_is_told_that_the_first_is_open() {
+        for level in LEVELS {
+            isolation::who_comes_while_the_first_is_open_is_told::<MySql>(level).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_can_not_see_the_first_is_told_and_nothing_is_written_after_that() {
+        for level in [REPEATABLE_READ, SERIALIZABLE] {
+            let place = MySql::place().await;
+            let mut second = begin_at(&place, level).await;
+            let look = "START TRANSACTION WITH CONSISTENT SNAPSHOT";
+            sqlx::raw_sql(look).execute(&mut *second).await.unwrap();
+            MySql::add(&mut second, 6).await.unwrap();
+            let mut first = begin_at(&place, level).await;
+            pay(&place, &mut first, 1, Then::End).await.unwrap();
+            first.commit().await.unwrap();
+
+            let refused = refusal(pay(&place, &mut second, 1, Then::End).await);
+            assert!(matches!(refused, Error::Store { .. }), "{level}: {refused}");
+            assert!(refused.is_retryable());
+            assert_eq!(number(&refused), 1020);
+            assert_eq!(place.bodies.count(), 1, "the body did not run");
+            let written = MySql::add(&mut second, 7).await;
+            written.expect_err("what is written now would commit by itself");
+            let _ = second.commit().await;
+            assert_eq!(place.effects().await, [1]);
+
+            let mut again = begin_at(&place, level).await;
+            let replayed = pay(&place, &mut again, 1, Then::End).await;
+            assert_eq!(replayed.unwrap(), "run 1");
+            pay(&place, &mut again, 2, Then::End).await.unwrap();
+            again.commit().await.unwrap();
+            assert_eq!(place.effects().await, [1, 2]);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn who_looked_at_nothing_sees_the_first() {
+        for level in LEVELS {
+            let place = MySql::place().await;
+            let mut second = begin_at(&place, level).await;
+            let mut first = begin_at(&place, level).await;
+            pay(&place, &mut first, 1, Then::End).await.unwrap();
+            first.commit().await.unwrap();
+            let replayed = pay(&place, &mut second, 1, Then::End).await;
+            assert_eq!(replayed.unwrap(), "run 1", "{level}");
+            second.commit().await.unwrap();
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_session_is_kept_from_the_record_of_a_body_that_runs() {
     let impatiently = "SET SESSION innodb_lock_wait_timeout = 1";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use idem_core::store::SqliteStore;
-use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
+use idem_core::{Error, Idempotency, Key, Outcome, Policy, StoreErrorKind, observe};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{AssertSqlSafe, Connection, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
@@ -246,6 +246,36 @@ async fn who_waits_in_vain_for_the_file_to_settle_is_told() {
     let told = crate::locks::who_waits_in_vain_to_settle_is_told::<Sqlite>("SELECT 1", impatiently);
     let code = code(&told.await).parse::<u32>().unwrap();
     assert_eq!(code & 0xff, 5, "SQLITE_BUSY");
+}
+
+/// A file tells nobody who waits for it: what is seen is that there is no answer yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_duplicate_waits_for_the_file_and_gets_what_the_first_leaves() {
+    for (commits, expected, told) in [
+        (true, "run 1", Outcome::Replayed),
+        (false, "run 2", Outcome::Executed),
+    ] {
+        let place = Sqlite::place().await;
+        let mut first = place.begin().await;
+        pay(&place, &mut first, 1, Then::End).await.unwrap();
+        let second = async {
+            let mut tx = place.begin().await;
+            let answer = observe(pay(&place, &mut tx, 1, Then::End)).await;
+            tx.commit().await.unwrap();
+            answer
+        };
+        let mut second = std::pin::pin!(second);
+        let early = tokio::time::timeout(Duration::from_millis(200), &mut second).await;
+        early.expect_err("the first has the file");
+        if commits {
+            first.commit().await.unwrap();
+        } else {
+            first.rollback().await.unwrap();
+        }
+        let (result, outcome) = second.await;
+        assert_eq!((result.unwrap().as_str(), outcome), (expected, told));
+        assert_eq!(place.effects().await, [1]);
+    }
 }
 
 /// The connection keeps a hundred prepared statements, and more push out the caller's own.

@@ -41,6 +41,16 @@ pub(crate) async fn each_case_has_its_answer<DB: Bed>(fresh: Fresh<DB>) {
     );
     assert_eq!(apply(&fresh, 2, &pay).await, Answer::NotFound);
     assert_eq!(order(&fresh, 1).await, [2, 2]);
+    // What made the change, and that alone, is in the log, and can not be there twice.
+    let logged = "SELECT count(*), count(CASE WHEN entity = 'orders' AND entity_id = '1' \
+         AND event = 'pay-1' AND from_status = 1 AND to_status = 2 AND version = 2 THEN 1 END) \
+         FROM state_event";
+    assert_eq!(DB::numbers(&fresh.pool, logged).await, [1, 1]);
+    let twice = "INSERT INTO state_event (entity, entity_id, event, from_status, to_status, version) \
+         SELECT entity, entity_id, event, 2, 3, 3 FROM state_event";
+    let error = DB::execute(&fresh.pool, twice).await.unwrap_err();
+    let error = error.as_database_error().unwrap();
+    assert!(error.is_unique_violation(), "{error:?}");
 }
 
 // CASES Q08
