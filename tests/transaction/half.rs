@@ -143,6 +143,92 @@ pub(crate) async fn is_dropped_anywhere<D: Base>(
     }
 }
 
+/// How a call ends that keeps no effect.
+#[derive(Debug, Clone, Copy)]
+enum Without {
+    Replay,
+    Error,
+    /// Which is kept in its place.
+    KeptError,
+}
+
+async fn call_without<D: Base>(
+    place: &Place<D>,
+    tx: &mut Transaction<'_, D>,
+    number: i64,
+    end: Without,
+) {
+    match end {
+        Without::Replay => drop(pay(place, tx, number, Then::End).await),
+        Without::Error => drop(pay(place, tx, number, Then::Fail).await),
+        Without::KeptError => drop(decline(place, tx, number).await),
+    }
+}
+
+// N32
+pub(crate) async fn a_call_without_an_effect_that_is_dropped_anywhere_leaves_what_is_around_it<
+    D: Base,
+>() {
+    for end in [Without::Replay, Without::Error, Without::KeptError] {
+        let place = D::place().await;
+        let mut has_ended = false;
+        for number in 0.. {
+            if has_ended {
+                break;
+            }
+            if let Without::Replay = end {
+                let mut tx = place.begin().await;
+                pay(&place, &mut tx, number, Then::End).await.unwrap();
+                tx.commit().await.unwrap();
+                D::clear(&place.pool).await;
+            }
+            let mut tx = place.begin().await;
+            D::add(&mut tx, -6).await.unwrap();
+            let polls = usize::try_from(number).unwrap();
+            has_ended = drop_at(polls, call_without(&place, &mut tx, number, end)).await;
+            let committed = match D::add(&mut tx, -8).await {
+                Ok(()) => tx.commit().await,
+                Err(error) => tx.rollback().await.and(Err(error)),
+            };
+            let expected: &[i64] = if committed.is_ok() { &[-8, -6] } else { &[] };
+            let told = format!("{end:?}, after {polls} polls: {committed:?}");
+            assert_eq!(place.effects().await, expected, "{told}");
+            assert!(!has_ended || committed.is_ok(), "{told}");
+            D::clear(&place.pool).await;
+            // Nothing else is held or left: the next call has its own end.
+            let runs = place.bodies.count();
+            let mut tx = place.begin().await;
+            let runs_again = match end {
+                Without::Replay => {
+                    pay(&place, &mut tx, number, Then::End).await.unwrap();
+                    false
+                }
+                Without::Error => {
+                    pay(&place, &mut tx, number, Then::End).await.unwrap();
+                    true
+                }
+                Without::KeptError => {
+                    let declined = decline(&place, &mut tx, number).await.unwrap_err();
+                    let Final::Declined(run) = declined else {
+                        panic!("{told}: {declined:?}");
+                    };
+                    assert!(!has_ended || run <= runs, "{told}");
+                    run > runs
+                }
+            };
+            tx.commit().await.unwrap();
+            assert_eq!(place.bodies.count() > runs, runs_again, "{told}");
+            let is_effect = matches!(end, Without::Error);
+            assert_eq!(
+                place.effects().await.len(),
+                usize::from(is_effect),
+                "{told}"
+            );
+            D::clear(&place.pool).await;
+        }
+    }
+}
+
 pub(crate) async fn a_body_within_its_own_body_has_no_second_effect<D: Base>() {
     let place = D::place().await;
     let key = || Key::new("inner", "1").unwrap();

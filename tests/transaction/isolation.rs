@@ -74,6 +74,8 @@ where
     assert!(matches!(refused, Error::Store { .. }), "{refused}");
     assert!(refused.is_retryable());
     assert_eq!(code(&refused), sqlstate);
+    let told = refused.to_string();
+    assert!(told.ends_with(": transactions in conflict"), "{told}");
     assert_eq!(place.bodies.count(), 1, "the body did not run");
     // The transaction is usable, if of little use.
     second.ping().await.unwrap();

@@ -128,6 +128,10 @@ pub(crate) async fn of_two_that_want_two_keys_crosswise_one_is_told<D: Base>(sql
     };
     assert!(told.is_retryable(), "{told}");
     assert_eq!(code(&told), sqlstate);
+    assert!(
+        told.to_string().ends_with(": deadlock of transactions"),
+        "{told}"
+    );
     assert!(matches!(&told, Error::Store { source } if source.kind() == StoreErrorKind::Conflict));
     assert_eq!(place.effects().await, [1, 2]);
 }

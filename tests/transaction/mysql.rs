@@ -115,6 +115,7 @@ crate::scenes! { MySql:
         a_time_out_around_the_call_leaves_nothing,
         a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
         a_call_that_is_dropped_anywhere_leaves_what_was_done_after_a_failed_one,
+        a_call_without_an_effect_that_is_dropped_anywhere_leaves_what_is_around_it,
         a_body_within_its_own_body_has_no_second_effect,
         a_body_within_its_own_body_further_out_has_no_second_effect,
         an_error_takes_back_what_a_body_in_the_body_recorded,
@@ -317,6 +318,8 @@ mod in_each_others_way {
         let lock = "SELECT 1 FROM idempotent_record FOR UPDATE";
         let told = locks::who_waits_in_vain_to_settle_is_told::<MySql>(lock, "SELECT 1").await;
         assert_eq!((code(&told), number(&told)), ("HY000".to_owned(), 1205));
+        let told = told.to_string();
+        assert!(told.ends_with(": locked by another transaction"), "{told}");
     }
 }
 

@@ -109,6 +109,7 @@ crate::scenes! { Postgres:
         a_time_out_around_the_call_leaves_nothing,
         a_call_that_is_dropped_anywhere_leaves_all_or_nothing,
         a_call_that_is_dropped_anywhere_leaves_what_was_done_after_a_failed_one,
+        a_call_without_an_effect_that_is_dropped_anywhere_leaves_what_is_around_it,
         a_body_within_its_own_body_has_no_second_effect,
         a_body_within_its_own_body_further_out_has_no_second_effect,
         an_error_takes_back_what_a_body_in_the_body_recorded,

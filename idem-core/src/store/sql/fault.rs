@@ -150,9 +150,8 @@ pub(super) fn class(
 impl From<Fault> for StoreError {
     fn from(fault: Fault) -> Self {
         let (kind, advice) = match fault.class {
-            Class::Conflict | Class::Deadlock => {
-                (StoreErrorKind::Conflict, ": transactions in conflict")
-            }
+            Class::Conflict => (StoreErrorKind::Conflict, ": transactions in conflict"),
+            Class::Deadlock => (StoreErrorKind::Conflict, ": deadlock of transactions"),
             Class::Locked => (StoreErrorKind::Conflict, ": locked by another transaction"),
             Class::Busy => (StoreErrorKind::Conflict, ""),
             Class::Stopped => (
