@@ -17,10 +17,10 @@ use idem_tests::mariadb::MariaDbServer;
 use idem_tests::postgres::PostgresServer;
 use idem_tests::redis::{RedisOptions, RedisServer};
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{MySqlPool, PgPool};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -133,13 +133,17 @@ pub(crate) async fn on_postgres(pool: PgPool) -> Rig<PostgresStore> {
 pub(crate) async fn mariadb() -> Rig<MySqlStore> {
     let options = MySqlConnectOptions::from_str(&MARIADB.url()).unwrap();
     let pool = MySqlPoolOptions::new().max_connections(8);
-    let store = MySqlStore::new(pool.connect_with(options).await.unwrap()).limit(PATIENCE);
+    on_mariadb(pool.connect_with(options).await.unwrap()).await
+}
+
+pub(crate) async fn on_mariadb(pool: MySqlPool) -> Rig<MySqlStore> {
+    let store = MySqlStore::new(pool).limit(PATIENCE);
     store.migrate().await.unwrap();
     Rig::new(store)
 }
 
 impl<S: Store> Rig<S> {
-    fn new(store: S) -> Self {
+    pub(crate) fn new(store: S) -> Self {
         Self::with_limit(store, PATIENCE)
     }
 
