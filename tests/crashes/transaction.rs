@@ -220,10 +220,11 @@ mod on {
 
     /// Where a claim writes the record, which a row that it can not see refuses.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn postgres_at_repeatable_read_effect_and_record_are_both_there_or_both_absent() {
-        let killer = async || Killer::at(postgres_at("repeatable read").await, true);
-        let (one, other) = (killer().await, killer().await);
-        let name = "PostgreSQL at REPEATABLE READ";
+    async fn postgres_at_higher_levels_effect_and_record_are_both_there_or_both_absent() {
+        let killer = async |level| Killer::at(postgres_at(level).await, true);
+        let one = killer("repeatable read").await;
+        let other = killer("serializable").await;
+        let name = "PostgreSQL at REPEATABLE READ and SERIALIZABLE, each for half of them";
         effect_and_record_are_both_there_or_both_absent(name, one, other).await;
     }
 
