@@ -80,8 +80,9 @@ interpreted() {
     rustup toolchain install nightly --profile minimal -c miri -c rust-src || return
   export PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation
   local end=0
-  tested cargo +nightly miri test -p idem-core --no-default-features --lib -- \
-    record:: key:: fingerprint:: token:: codec:: engine::decide policy:: || end=$?
+  tested cargo +nightly miri test -p idem-core --no-default-features --features redis,postgres --lib -- \
+    record:: key:: fingerprint:: token:: codec:: engine::decide policy:: \
+    redis::reply:: redis::scan:: postgres::entered:: || end=$?
   echo "$(cargo +nightly miri --version); PROPTEST_CASES=$PROPTEST_CASES" >>"$IDEM_REPORT/miri"
   return "$end"
 }
