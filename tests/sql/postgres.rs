@@ -9,7 +9,7 @@ use idem_core::conformance::Harness;
 use idem_core::record::{Issue, Subject};
 use idem_core::store::{PostgresStore, Store};
 use idem_core::{Error, Idempotency, Key, Policy, StoreErrorKind};
-use idem_tests::attempt::{TERMS, claim, codes, key};
+use idem_tests::attempt::{TERMS, claim, codes, finish, key};
 use idem_tests::database::{Aside, Database, OnPostgres, locked, rows, scenes};
 use idem_tests::long::operations;
 use sqlx::PgPool;
@@ -197,6 +197,31 @@ async fn check_names_a_function_that_was_not_copied() {
     let gone = "DROP FUNCTION idempotent_enter_2";
     database.aside().await.run(gone).await;
     assert_eq!(codes(&store).await, ["no_fsync", "no_function"]);
+    store.migrate().await.unwrap();
+    assert_eq!(codes(&store).await, ["no_fsync"]);
+}
+
+/// The tables are an older version's, and leases need no more.
+#[tokio::test]
+async fn who_may_not_make_the_function_of_a_newer_version_goes_on_without_it() {
+    let database = OnPostgres::empty().await;
+    let store = database.fresh_store().await;
+    database
+        .aside()
+        .await
+        .run(
+            "DROP FUNCTION idempotent_enter_2; \
+             REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE clerk LOGIN; \
+             GRANT ALL ON idempotent_record, idempotent_record_version TO clerk",
+        )
+        .await;
+    let clerk = database.options().username("clerk");
+    let clerk = PostgresStore::new(PgPool::connect_with(clerk).await.unwrap());
+    for _ in 0..2 {
+        clerk.migrate().await.unwrap();
+        assert_eq!(codes(&clerk).await, ["no_fsync", "no_function"]);
+    }
+    finish(&clerk, &key("clerk", "1"), 1, TERMS).await;
     store.migrate().await.unwrap();
     assert_eq!(codes(&store).await, ["no_fsync"]);
 }

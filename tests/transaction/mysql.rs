@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use idem_core::store::MySqlStore;
-use idem_core::{Error, Idempotency, Outcome, observe};
+use idem_core::{Error, Idempotency, Key, Outcome, Policy, observe};
 use idem_tests::changed_rows::{counting_changed_rows, is_counting_them};
 use idem_tests::elsewhere;
 use idem_tests::mariadb::MariaDbServer;
@@ -14,6 +14,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlDatabaseError, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, MySqlPool, Transaction};
 
 use crate::base::{Base, Place};
+use crate::half::drop_at;
 use crate::isolation::{begin_at, behind, code};
 use crate::settle_in::longer_than_its_lease;
 use crate::shop::{Then, pay};
@@ -214,6 +215,108 @@ mod at_every_level {
             }
         }
     }
+}
+
+/// What the server does by itself at a deadlock: it is in no transaction then.
+const LOST: &str = "ROLLBACK";
+
+/// Steps in savepoints of their own, of which the first meets a deadlock and is dropped.
+async fn in_steps(tx: &mut Transaction<'_, MySql>, succeeds: bool) -> anyhow::Result<String> {
+    MySql::add(tx, 1).await?;
+    for lost in [LOST, "SELECT 1"] {
+        let mut step = match tx.begin().await {
+            Ok(step) => step,
+            // Which tells what became of the last one.
+            Err(_) if succeeds => continue,
+            Err(error) => return Err(error.into()),
+        };
+        sqlx::raw_sql(lost).execute(&mut *step).await?;
+    }
+    // The first of these is told in its place.
+    let _ = MySql::add(tx, 2).await;
+    MySql::add(tx, 3).await?;
+    Ok(String::new())
+}
+
+/// One step, which meets it and is dropped.
+async fn in_a_step(tx: &mut Transaction<'_, MySql>) -> anyhow::Result<String> {
+    let mut step = tx.begin().await?;
+    sqlx::raw_sql(LOST).execute(&mut *step).await?;
+    drop(step);
+    anyhow::bail!("a deadlock")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_a_deadlock_in_a_step_that_was_dropped_nothing_is_written() {
+    #[derive(Debug, Clone, Copy)]
+    enum Body {
+        Succeeds,
+        Fails,
+        FailsAtOnce,
+    }
+
+    let place = MySql::place().await;
+    for body in [Body::Succeeds, Body::Fails, Body::FailsAtOnce] {
+        for commits in [false, true] {
+            let told = format!("{body:?}, commits: {commits}");
+            let mut tx = place.begin().await;
+            MySql::add(&mut tx, 6).await.unwrap();
+            let steps = async |tx: &mut Transaction<'_, MySql>| match body {
+                Body::Succeeds => in_steps(tx, true).await,
+                Body::Fails => in_steps(tx, false).await,
+                Body::FailsAtOnce => in_a_step(tx).await,
+            };
+            let key = Key::new("steps", "1").unwrap();
+            let call = place.idem.run_in(&mut tx, key, Policy::new(), steps).await;
+            let error = call.expect_err(&told);
+            if let Body::Succeeds = body {
+                let error = error.downcast::<Error>().unwrap();
+                assert!(
+                    matches!(error, Error::OutcomeUnknown { .. }),
+                    "{told}: {error}"
+                );
+            }
+            // As if nothing had been.
+            for number in [7, 8, 9] {
+                let _ = MySql::add(&mut tx, number).await;
+            }
+            if commits {
+                let _ = tx.commit().await;
+            } else {
+                let _ = tx.rollback().await;
+            }
+            // What a body writes after one is committed at once.
+            let kept: &[i64] = match body {
+                Body::Succeeds => &[3],
+                Body::Fails | Body::FailsAtOnce => &[],
+            };
+            assert_eq!(place.effects().await, kept, "{told}");
+            MySql::clear(&place.pool).await;
+        }
+    }
+    for number in 1..=8 {
+        let mut tx = place.begin().await;
+        pay(&place, &mut tx, number, Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+}
+
+/// sqlx then goes back to a savepoint that is not there any more, which is told to whoever asks next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_drops_the_commit_of_a_step_is_kept() {
+    let place = MySql::place().await;
+    let mut tx = place.begin().await;
+    let body = async |tx: &mut Transaction<'_, MySql>| {
+        let mut step = tx.begin().await?;
+        MySql::add(&mut step, 1).await?;
+        assert!(!drop_at(1, step.commit()).await, "it was not answered yet");
+        anyhow::Ok(())
+    };
+    let key = Key::new("step", "1").unwrap();
+    let call = place.idem.run_in(&mut tx, key, Policy::new(), body).await;
+    call.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(place.effects().await, [1]);
 }
 
 /// As by itself from MariaDB 11.6.2 on: what others have changed since its first look can not be

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use idem_core::sql::insert_or_get;
 use idem_core::store::PostgresStore;
-use idem_core::{Idempotency, Key, Policy};
+use idem_core::{Error, Idempotency, Key, Policy};
 use idem_tests::elsewhere::server;
 use idem_tests::postgres::PostgresServer;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 use crate::base::{Base, Place};
 use crate::isolation::{begin_at, code};
 use crate::settle_in::longer_than_its_lease;
-use crate::shop::{Then, pay, refusal};
+use crate::shop::{Then, pay, pay_or_wait_briefly, refusal};
 
 mod cost;
 mod defaults;
@@ -309,6 +309,30 @@ mod in_each_others_way {
     }
 
     const IMPATIENTLY: &str = "SET LOCAL lock_timeout = '200ms'";
+
+    /// As by an ALTER that takes its time. The session's own patience ends before the call's.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn while_the_table_is_locked_a_call_is_in_progress_whether_it_waits_or_not() {
+        let place = Postgres::place().await;
+        let mut alter = place.begin().await;
+        let lock = sqlx::raw_sql("LOCK TABLE idempotent_record");
+        lock.execute(&mut *alter).await.unwrap();
+        let mut tx = place.begin().await;
+        Postgres::add(&mut tx, 6).await.unwrap();
+        let hurry = sqlx::raw_sql(IMPATIENTLY);
+        hurry.execute(&mut *tx).await.unwrap();
+        for call in [
+            pay(&place, &mut tx, 1, Then::End).await,
+            pay_or_wait_briefly(&place, &mut tx, 1, Then::End).await,
+        ] {
+            let refused = refusal(call);
+            assert!(matches!(refused, Error::InProgress { .. }), "{refused}");
+        }
+        alter.rollback().await.unwrap();
+        pay(&place, &mut tx, 1, Then::End).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(place.effects().await, [1, 6]);
+    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn who_waits_in_vain_for_a_row_to_settle_it_is_told() {

@@ -110,9 +110,14 @@ impl<'a> Asking<'a> {
                         return Ok(answer);
                     }
                 }
-                // The wait may have cost the whole transaction: `innodb_rollback_on_timeout`.
                 Err(error) if D::is_locked(&error) => {
-                    D::guard(connection).await;
+                    // It may have cost the whole transaction: `innodb_rollback_on_timeout`.
+                    if D::guard(connection).await {
+                        return Ok(Answer::Stored(Decision::Refuse(in_a_transaction())));
+                    }
+                    // On PostgreSQL nothing else is answered before that.
+                    let depth = depth::<D>(connection);
+                    D::back_to(connection, depth).await;
                 }
                 Err(error) => return Err(D::fault(error).into()),
             }

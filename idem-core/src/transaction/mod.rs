@@ -123,6 +123,11 @@
 //! where the call itself is dropped after that, so is what its caller still writes. So let no time-out
 //! drop a `begin`, and return its error.
 //!
+//! Nor may one drop the `commit` of a savepoint, in a body or beside calls. On PostgreSQL sqlx then goes
+//! back to an older savepoint, if one of the same name is open: one that was rolled back, or that a call
+//! has left. What was done since that one began, the effects and the record of that call with it, is
+//! taken back without a word, and the `COMMIT` of the rest is `Ok`.
+//!
 //! A call within the body of another, with the same key and in the same transaction, is a mistake: it
 //! gets an [`Error::Store`] of the kind [`Protocol`](crate::StoreErrorKind::Protocol), and no body runs.
 //! Where there are bodies of other keys in between, the outermost returns an error, and the effects of
@@ -171,8 +176,10 @@ impl Idempotency {
     /// `tx`, or, at the very end, are kept with their record. If that next statement fails, it is
     /// by an error that was on its way to the dropped call: roll back.
     ///
-    /// Of sqlx's own calls on MySQL, one that is dropped while it prepares a statement leaves the
-    /// connection out of step; for bodies that time-outs may end, `sqlx::raw_sql` is safer there.
+    /// Of sqlx's own calls on MySQL, one that is dropped while it prepares a statement, or while an answer
+    /// arrives in pieces, leaves the connection out of step, and what is asked next may wait for ever. For
+    /// bodies that time-outs may end, `sqlx::raw_sql` is safer there; where the caller can go away, run
+    /// the transaction in a task of its own (`tokio::spawn`).
     ///
     /// # Concurrent calls on the same key
     /// See [`transaction`](self).

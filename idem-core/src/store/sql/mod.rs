@@ -269,7 +269,8 @@ sql_store! {
     ///
     /// A pooler that gives each transaction another session, as `PgBouncer` does by `pool_mode =
     /// transaction`, has to keep prepared statements (from 1.21 on, by `max_prepared_statements`).
-    /// Without that calls fail, as do those of sqlx itself.
+    /// Without that it must not be used: calls fail, or meet a statement that somebody else prepared
+    /// under the same name, as do those of sqlx itself.
     PostgresStore over sqlx::Postgres
 }
 

@@ -209,18 +209,24 @@ impl Dialect for Postgres {
         let fault = |error| Fault::new(error, Self::class);
         let held = connection.begin(MIGRATING.to_owned(), ROLLBACK).await;
         let mut held = held.map_err(fault)?;
-        if migrate::is_needed(
-            tables(held.connection().map_err(fault)?)
-                .await
-                .map_err(fault)?,
-        )? {
+        let tables = tables(held.connection().map_err(fault)?).await;
+        let is_needed = migrate::is_needed(tables.map_err(fault)?)?;
+        if is_needed {
             run(&mut held, MIGRATION).await.map_err(fault)?;
         }
         if !has_enter(held.connection().map_err(fault)?)
             .await
             .map_err(fault)?
         {
-            run(&mut held, MIGRATION_OF_ENTER).await.map_err(fault)?;
+            match run(&mut held, MIGRATION_OF_ENTER).await {
+                // With tables that an older version has made, only transaction mode needs it.
+                Err(error) if !is_needed && is_not_allowed(&error) => {
+                    tracing::warn!(%error, "transaction mode can not be used, as its function is missing");
+                    held.end(ROLLBACK).await.map_err(fault)?;
+                    return Ok(());
+                }
+                made => made.map_err(fault)?,
+            }
         }
         held.end("COMMIT").await.map_err(fault)?;
         Ok(())
@@ -352,6 +358,11 @@ async fn has_enter(connection: &mut PgConnection) -> sqlx::Result<bool> {
 async fn run(held: &mut Held<Postgres>, script: &'static str) -> sqlx::Result<()> {
     sqlx::raw_sql(script).execute(held.connection()?).await?;
     Ok(())
+}
+
+fn is_not_allowed(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.as_deref() == Some("42501")
 }
 
 async fn may_enter(connection: &mut PgConnection) -> sqlx::Result<bool> {

@@ -78,7 +78,12 @@ impl Within for MySql {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         let check = format!("{}; {}", unmark(at), find_and_lock(at));
-        if found(connection, check).await?.row.as_ref() != before {
+        let mut checked = found(connection, check.clone()).await;
+        if checked.as_ref().is_err_and(Self::is_gone) {
+            hear(connection).await;
+            checked = found(connection, check).await;
+        }
+        if checked?.row.as_ref() != before {
             return Ok(false);
         }
         let update = sqlx::raw_sql(AssertSqlSafe(update(at, after, now)));
@@ -116,6 +121,7 @@ impl Within for MySql {
     }
 
     async fn back_to(connection: &mut MySqlConnection, depth: usize) {
+        hear(connection).await;
         let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
         let _ = back.execute(connection).await;
     }
@@ -127,14 +133,14 @@ impl Within for MySql {
     }
 
     async fn guard(connection: &mut MySqlConnection) -> bool {
+        hear(connection).await;
         // An error says that the transaction is there, or that there is no session any more.
         sqlx::raw_sql(GUARD).execute(connection).await.is_ok()
     }
 
     /// The savepoints are sqlx's belief alone, and the server refuses to let them go.
     async fn reopen(connection: &mut MySqlConnection, depth: usize) {
-        // Hears what became of sqlx's rollback, to a savepoint that may be gone.
-        let _ = connection.ping().await;
+        hear(connection).await;
         let _ = sqlx::raw_sql(ANEW).execute(&mut *connection).await;
         deepen::<Self>(connection, depth).await;
         let _ = sqlx::raw_sql(ANEW).execute(connection).await;
@@ -159,6 +165,18 @@ impl Within for MySql {
 
     fn fault(error: sqlx::Error) -> StoreError {
         Fault::new(error, Self::class).of_the_caller().into()
+    }
+}
+
+/// Hears what became of the rollbacks that sqlx has sent for what was dropped. Those to a savepoint that
+/// is gone fail, and whoever asks next is told so in place of being asked for anything.
+async fn hear(connection: &mut MySqlConnection) {
+    // No more than there were levels.
+    for _ in 0..100 {
+        match connection.ping().await {
+            Err(sqlx::Error::Database(_)) => {}
+            Ok(()) | Err(_) => return,
+        }
     }
 }
 
