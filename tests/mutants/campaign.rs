@@ -53,7 +53,7 @@ pub(crate) fn run(name: &str, mutants: Vec<Mutant>, try_out: impl Fn(&Edit) -> T
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(number, _)| *number);
     let verdicts: Vec<_> = done.into_iter().map(|(_, verdict)| verdict).collect();
-    if is_long() {
+    if is_long() && only().is_none() {
         write_list(name, &verdicts);
     }
     report(name, &verdicts, begin.elapsed());
@@ -78,9 +78,8 @@ fn judge(mutant: Mutant, trial: &Trial) -> Verdict {
         (Some(killer), Some((Why::Equivalent, _))) => {
             (format!("LISTED as equivalent, killed by {killer}"), false)
         }
-        // Which would take luck.
         (Some(killer), Some((Why::Survivor, _))) => {
-            (format!("killed by {killer}, listed as a survivor"), true)
+            (format!("LISTED as a survivor, killed by {killer}"), false)
         }
         (None, Some((Why::Equivalent, reason))) => (format!("equivalent: {reason}"), true),
         (None, Some((Why::Survivor, reason))) => (format!("survives: {reason}"), true),

@@ -100,17 +100,17 @@ fn are_killed(name: &str, protocol: Protocol, sampled: usize, least: usize) {
 
 #[test]
 fn mutants_of_the_scripts_are_killed() {
-    are_killed("redis", Protocol::Redis, 20, 988);
+    are_killed("redis", Protocol::Redis, 20, 1005);
 }
 
 #[test]
 fn mutants_of_the_statements_in_postgresql_are_killed() {
-    are_killed("postgresql", Protocol::Postgres, 6, 38);
+    are_killed("postgresql", Protocol::Postgres, 6, 48);
 }
 
 #[test]
 fn mutants_of_the_statements_in_mariadb_are_killed() {
-    are_killed("mariadb", Protocol::MySql, 6, 45);
+    are_killed("mariadb", Protocol::MySql, 6, 51);
 }
 
 /// By a suite that is built with all others, and not for this one alone.

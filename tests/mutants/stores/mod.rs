@@ -2,6 +2,7 @@
 
 mod redis;
 mod sql;
+mod unlocked;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -69,4 +70,14 @@ async fn the_time_is_the_machines<S: Store>(store: &S) {
     let now = store.now().await.unwrap();
     let apart = machine.since(now).max(now.since(machine));
     assert!(apart < Duration::from_secs(10), "{apart:?}");
+}
+
+async fn the_time_is_told_in_microseconds<S: Store>(store: &S) {
+    for _ in 0..20 {
+        let now = store.now().await.unwrap();
+        if now != now.ceil_millis() {
+            return;
+        }
+    }
+    panic!("only whole milliseconds");
 }

@@ -11,6 +11,8 @@ use idem_core::{StoreError, StoreErrorKind};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, MySqlConnection, MySqlPool};
 
+use super::locked::hold;
+use super::rows::somebody_waits;
 use super::{Aside, Database, LIMIT, type_of, unused_name};
 use crate::attempt::{TERMS, claim, finish, hash, key, left};
 use crate::mariadb::MariaDbServer;
@@ -18,7 +20,7 @@ use crate::mariadb::MariaDbServer;
 static SERVER: LazyLock<MariaDbServer> = LazyLock::new(|| MariaDbServer::start().unwrap());
 
 /// A database of MariaDB.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct OnMariaDb {
     direct: MySqlConnectOptions,
     /// What its stores are given.
@@ -241,6 +243,40 @@ pub async fn a_connection_that_was_left_in_a_transaction_is_of_use(database: &On
     assert_eq!(committed, 0);
 }
 
+/// The server commits tables by itself, and the version behind them only if it is told to.
+pub async fn a_migration_is_committed_in_a_session_without_autocommit(database: &OnMariaDb) {
+    let mut aside = database.aside().await;
+    for table in ["idempotent_record", "idempotent_record_version"] {
+        aside.run(&format!("DROP TABLE IF EXISTS {table}")).await;
+    }
+    let silent = OnMariaDb {
+        autocommit: false,
+        ..database.clone()
+    };
+    silent.fresh_store().await;
+    let versions = "SELECT count(*) FROM idempotent_record_version";
+    assert_eq!(aside.count(versions).await, 1);
+}
+
+/// Whatever the isolation of its session is: a stricter one locks the gaps between rows, too.
+pub async fn a_call_that_writes_is_at_read_committed(database: &OnMariaDb) {
+    let store = database.fresh_store().await;
+    let key = key("isolation", "held");
+    finish(&store, &key, 1, TERMS).await;
+    let mut other = hold(database, "isolation").await;
+    let mut aside = database.aside().await;
+    let second = claim(2, store.now().await.unwrap(), TERMS);
+    let (_, at_read_committed) = tokio::join!(store.claim(&key, &second), async {
+        somebody_waits(database).await;
+        let waiting = OnMariaDb::WAITING;
+        let level = "trx_isolation_level = 'READ COMMITTED'";
+        let waiting = aside.count(&format!("{waiting} AND {level}")).await;
+        other.run("ROLLBACK").await;
+        waiting
+    });
+    assert_eq!(at_read_committed, 1);
+}
+
 /// A session gets its own patience with locks back.
 pub async fn a_session_gets_its_own_patience_back(database: &OnMariaDb) {
     let pool = database.pool(1).await;
@@ -310,9 +346,9 @@ pub async fn a_session_whose_call_is_refused_gets_its_own_patience_back(database
 }
 
 impl Aside for MySqlConnection {
-    async fn run(&mut self, sql: &str) {
+    async fn try_run(&mut self, sql: &str) -> sqlx::Result<()> {
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        sql.execute(self).await.unwrap();
+        sql.execute(self).await.map(drop)
     }
 
     async fn count(&mut self, sql: &str) -> i64 {

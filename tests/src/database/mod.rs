@@ -67,18 +67,23 @@ pub trait Database: Harness<Store: Store + Clone> + Sized {
 }
 
 /// A connection of somebody else.
-pub trait Aside {
+pub trait Aside: Send {
     /// Runs statements.
-    fn run(&mut self, sql: &str) -> impl Future<Output = ()> + Send;
+    fn run(&mut self, sql: &str) -> impl Future<Output = ()> + Send {
+        async move { self.try_run(sql).await.unwrap() }
+    }
+
+    /// Runs statements that may be refused.
+    fn try_run(&mut self, sql: &str) -> impl Future<Output = sqlx::Result<()>> + Send;
 
     /// Asks for one number.
     fn count(&mut self, sql: &str) -> impl Future<Output = i64> + Send;
 }
 
 impl Aside for SqliteConnection {
-    async fn run(&mut self, sql: &str) {
+    async fn try_run(&mut self, sql: &str) -> sqlx::Result<()> {
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        sql.execute(self).await.unwrap();
+        sql.execute(self).await.map(drop)
     }
 
     async fn count(&mut self, sql: &str) -> i64 {

@@ -159,9 +159,9 @@ impl Database for OnPostgres {
 }
 
 impl Aside for PgConnection {
-    async fn run(&mut self, sql: &str) {
+    async fn try_run(&mut self, sql: &str) -> sqlx::Result<()> {
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        sql.execute(self).await.unwrap();
+        sql.execute(self).await.map(drop)
     }
 
     async fn count(&mut self, sql: &str) -> i64 {

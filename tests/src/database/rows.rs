@@ -28,6 +28,15 @@ pub async fn migrations_at_once_are_one<D: Database>(database: &D) {
     assert_eq!(aside.count(versions).await, 1);
 }
 
+/// Whoever migrates without our lock is refused, and does not make a second one.
+pub async fn a_version_is_written_once<D: Database>(database: &D) {
+    database.fresh_store().await;
+    let again = "INSERT INTO idempotent_record_version \
+                 SELECT version FROM idempotent_record_version";
+    let written = database.aside().await.try_run(again).await;
+    written.unwrap_err();
+}
+
 /// A call that changes nothing leaves no row, not even an empty one.
 pub async fn what_changes_nothing_leaves_no_row<D: Database>(database: &D) {
     let store = database.fresh_store().await;
@@ -154,7 +163,7 @@ pub async fn a_row_inserted_meanwhile_is_seen<D: Database>(database: &D) {
     assert!(matches!(answer, ClaimReply::Completed { .. }), "{answer:?}");
 }
 
-async fn somebody_waits<D: Database>(database: &D) {
+pub(super) async fn somebody_waits<D: Database>(database: &D) {
     let mut aside = database.aside().await;
     let begin = Instant::now();
     while aside.count(D::WAITING).await == 0 {

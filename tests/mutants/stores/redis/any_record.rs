@@ -7,7 +7,7 @@ use bytes::Bytes;
 use idem_core::Fingerprint;
 use idem_core::record::{
     Claim, Fence, Forget, OnAbandoned, Op, Outcome, Processing, Record, Refuse, Reply, Resolve,
-    Settle, Slot, State, StoreTime, Subject, TokenBinding, Verdict, format, step,
+    Settle, Slot, State, Status, StoreTime, Subject, TokenBinding, Verdict, format, step,
 };
 use idem_core::store::{RedisStore, Store, StoreKey};
 use idem_tests::redis::RedisServer;
@@ -16,7 +16,7 @@ use idem_tests::resp;
 use super::attempt::{TERMS, claim, order, owner};
 use super::dice::Dice;
 
-const SUBJECT: Subject = Subject::from_bytes([5; 16]);
+pub(super) const SUBJECT: Subject = Subject::from_bytes([5; 16]);
 
 /// Answers, bytes and end are as the specification says, and whoever waits is told of an end.
 pub(super) async fn every_verb_on_any_record(store: &RedisStore, server: &RedisServer) {
@@ -46,7 +46,7 @@ pub(super) async fn every_verb_on_any_record(store: &RedisStore, server: &RedisS
     }
 }
 
-fn record(dice: &mut Dice, now: StoreTime) -> Record {
+pub(super) fn record(dice: &mut Dice, now: StoreTime) -> Record {
     let payload = dice.one_in(2).then(|| Bytes::from_static(b"some"));
     let at = now.before(Duration::from_secs(1));
     let state = match dice.number() % 8 {
@@ -96,7 +96,7 @@ fn processing(dice: &mut Dice, now: StoreTime) -> Processing {
     }
 }
 
-fn op(dice: &mut Dice, record: &Record, now: StoreTime) -> Op {
+pub(super) fn op(dice: &mut Dice, record: &Record, now: StoreTime) -> Op {
     let not_after = now.after(TERMS.limit);
     let result = Bytes::from_static(b"some");
     let force = dice.one_in(2);
@@ -136,7 +136,8 @@ fn op(dice: &mut Dice, record: &Record, now: StoreTime) -> Op {
         }),
         3 => Op::Forget(Forget {
             fence: record.fence,
-            status: record.state.status().unwrap(),
+            // That of a mark is not told.
+            status: record.state.status().unwrap_or(Status::Success),
             release: dice.one_in(2),
             force,
         }),
@@ -147,7 +148,7 @@ fn op(dice: &mut Dice, record: &Record, now: StoreTime) -> Op {
     }
 }
 
-async fn send(store: &RedisStore, key: &StoreKey, op: &Op) -> (StoreTime, Reply) {
+pub(super) async fn send(store: &RedisStore, key: &StoreKey, op: &Op) -> (StoreTime, Reply) {
     macro_rules! answer {
         ($verb:ident, $op:expr, $kind:ident) => {{
             let answer = store.$verb(key, $op).await.unwrap();
@@ -165,7 +166,7 @@ async fn send(store: &RedisStore, key: &StoreKey, op: &Op) -> (StoreTime, Reply)
     }
 }
 
-fn put(server: &RedisServer, key: &StoreKey, bytes: &[u8], expires_at: StoreTime) {
+pub(super) fn put(server: &RedisServer, key: &StoreKey, bytes: &[u8], expires_at: StoreTime) {
     let last_ms = (expires_at.as_micros() / 1000 - 1).to_string();
     let set: [&[u8]; 5] = [
         b"SET",
@@ -177,7 +178,7 @@ fn put(server: &RedisServer, key: &StoreKey, bytes: &[u8], expires_at: StoreTime
     server.command(&set).unwrap();
 }
 
-fn look(server: &RedisServer, key: &StoreKey, after: &Slot) {
+pub(super) fn look(server: &RedisServer, key: &StoreKey, after: &Slot) {
     let bytes = server.command(&["GET", key.as_str()]).unwrap();
     match after {
         Slot::Absent => assert_eq!(bytes, resp::Reply::Nil),

@@ -7,6 +7,7 @@ mod attempt;
 #[allow(dead_code, reason = "shared with the suite of this store")]
 #[path = "../../../redis/dice.rs"]
 mod dice;
+mod ends;
 #[path = "../../../redis/expiry.rs"]
 mod expiry;
 mod scenes;
@@ -92,7 +93,9 @@ fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
     ];
     let time = || {
         attack.by_scene("the_time_is_the_machines", async || {
-            super::the_time_is_the_machines(&harness.fresh_store().await).await;
+            let store = harness.fresh_store().await;
+            super::the_time_is_the_machines(&store).await;
+            super::the_time_is_told_in_microseconds(&store).await;
         })
     };
     let any_record = || {
@@ -106,7 +109,15 @@ fn by_scenes(harness: &Arc<Relayed>, attack: &Attack) -> Option<Killer> {
             expiry::is_told_exactly(harness.relay.address());
         })
     };
-    killer.or_else(time).or_else(expiry).or_else(any_record)
+    let ends = || {
+        attack.by_scene("every_end_to_the_microsecond", async || {
+            let Relayed { relay, server } = &**harness;
+            let store = harness.fresh_store().await;
+            ends::every_end_to_the_microsecond(&store, server, relay).await;
+        })
+    };
+    let killer = killer.or_else(time).or_else(expiry);
+    killer.or_else(any_record).or_else(ends)
 }
 
 #[test]
