@@ -112,6 +112,17 @@ async fn a_connection_that_was_left_in_a_transaction_is_of_use() {
     mariadb::a_connection_that_was_left_in_a_transaction_is_of_use(&OnMariaDb::empty().await).await;
 }
 
+#[tokio::test]
+async fn a_migration_is_committed_in_a_session_without_autocommit() {
+    let database = OnMariaDb::empty().await;
+    mariadb::a_migration_is_committed_in_a_session_without_autocommit(&database).await;
+}
+
+#[tokio::test]
+async fn a_call_that_writes_is_at_read_committed() {
+    mariadb::a_call_that_writes_is_at_read_committed(&OnMariaDb::empty().await).await;
+}
+
 /// What a look that was refused had set for its own transaction is not there for the next one.
 #[tokio::test]
 async fn a_session_whose_look_is_refused_may_write_on() {

@@ -21,6 +21,7 @@ macro_rules! stands {
             a_row_inserted_meanwhile_is_seen
             a_row_is_told_from_others_by_its_key
             a_row_tells_when_it_was_made_and_changed
+            a_version_is_written_once
             migrations_at_once_are_one
             what_changes_nothing_leaves_no_row
             without_its_tables_every_verb_says_what_to_do
