@@ -50,9 +50,10 @@ differential() {
   return "$end"
 }
 
-# Two suites judge as programs of their own.
+# Three suites judge as programs of their own.
 mutants() {
-  cargo test --profile campaign -p idem-tests --test transaction --test schemes --no-run || return
+  cargo test --profile campaign -p idem-tests --test sql --test transaction --test schemes --no-run ||
+    return
   long_test -p idem-tests --test mutants --
 }
 

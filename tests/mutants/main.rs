@@ -1,5 +1,6 @@
 //! Small mistakes in the scripts and the statements, made on the wire between a store and its
-//! server: the laws, the random histories and the scenes have to find each of them.
+//! server, or between sqlx and SQLite: the laws, the random histories and the scenes have to find each
+//! of them.
 //!
 //! A sample, or all of them where `IDEM_LONG` is set; then the lists in `docs/proof/mutants` are
 //! written anew. `IDEM_MUTANTS=expiry.lua:16` are those whose names begin so.
@@ -129,22 +130,60 @@ fn are_killed_by(suite: Suite, name: &str, mutants: Vec<Mutant>, least: usize) {
 const WITHIN_POSTGRES: Suite = Suite {
     program: "transaction",
     tests: "postgres::",
-    but: Some("cost"),
-    protocol: Protocol::Postgres,
+    but: &["cost"],
+    protocol: Some(Protocol::Postgres),
 };
 
 const WITHIN_MARIADB: Suite = Suite {
     program: "transaction",
     tests: "mysql::",
-    but: Some("timed_out"),
-    protocol: Protocol::MySql,
+    but: &["timed_out"],
+    protocol: Some(Protocol::MySql),
 };
 
 const STATES: Suite = Suite {
     program: "schemes",
     tests: "mariadb",
-    but: None,
-    protocol: Protocol::MySql,
+    but: &[],
+    protocol: Some(Protocol::MySql),
+};
+
+/// Without the tests that take seconds, and without the same laws once more in a rollback journal.
+const SQLITE: Suite = Suite {
+    program: "sql",
+    tests: "sqlite::",
+    but: &[
+        "a_long",
+        "in_a_rollback_journal",
+        "a_purge_that_keeps_the_file",
+        "the_only_pool_there_is",
+        "the_whole_pool",
+        "a_commit_that_was_given_up",
+        "owner_and_stranger",
+        "an_expired_record_is_absent",
+        "fences_grow",
+        "a_finished_record_lives",
+    ],
+    protocol: None,
+};
+
+const WITHIN_SQLITE: Suite = Suite {
+    program: "transaction",
+    tests: "sqlite::",
+    but: &[
+        "taken_over_when_its_lease_lapsed",
+        "longer_than_its_lease",
+        "a_cancel_that_comes_after_its_try",
+        "before_the_commit",
+    ],
+    protocol: None,
+};
+
+const STATES_SQLITE: Suite = Suite {
+    program: "schemes",
+    tests: "sqlite::",
+    but: &[],
+    protocol: None,
 };
 
 #[test]
@@ -165,10 +204,28 @@ fn mutants_of_the_statements_of_a_transition_are_killed() {
 }
 
 #[test]
+fn mutants_of_the_statements_in_sqlite_are_killed() {
+    are_killed_by(SQLITE, "sqlite", sql::in_sqlite(), 62);
+}
+
+#[test]
+fn mutants_of_the_statements_in_a_transaction_of_sqlite_are_killed() {
+    are_killed_by(WITHIN_SQLITE, "transaction-sqlite", sql::within_sqlite(), 8);
+}
+
+#[test]
+fn mutants_of_the_statements_of_a_transition_in_sqlite_are_killed() {
+    let mutants = sql::of_states_in_sqlite();
+    are_killed_by(STATES_SQLITE, "states-sqlite", mutants, 16);
+}
+
+#[test]
 fn what_is_listed_as_harmless_is_there() {
     let protocols = [Protocol::Redis, Protocol::Postgres, Protocol::MySql];
     let mut mutants: Vec<_> = protocols.into_iter().flat_map(all).collect();
     mutants.extend(protocols.into_iter().flat_map(sql::within));
-    mutants.extend(sql::of_states());
+    mutants.extend(sql::in_sqlite());
+    mutants.extend(sql::within_sqlite());
+    mutants.extend(sql::of_states_in_sqlite());
     assert_eq!(known::stale(&mutants), []);
 }

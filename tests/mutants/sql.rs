@@ -1,5 +1,5 @@
-//! Mutants of the statements: of the text literals in the sources of the two stores whose database
-//! hears them over a wire, and of the migrations.
+//! Mutants of the statements: of the text literals in the sources of the stores, and of the
+//! migrations.
 
 use std::ops::Range;
 
@@ -51,6 +51,19 @@ const MYSQL: [Source; 3] = [
     },
 ];
 
+const SQLITE: [Source; 2] = [
+    Source {
+        name: "sqlite.rs",
+        text: source!("sqlite.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "sqlite_1.sql",
+        text: source!("migrations/sqlite_1.sql"),
+        is_rust: false,
+    },
+];
+
 /// Of records in the transaction of their caller.
 const WITHIN_POSTGRES: [Source; 2] = [
     Source {
@@ -71,6 +84,12 @@ const WITHIN_MYSQL: [Source; 1] = [Source {
     is_rust: true,
 }];
 
+const WITHIN_SQLITE: [Source; 1] = [Source {
+    name: "within/sqlite.rs",
+    text: source!("within/sqlite.rs"),
+    is_rust: true,
+}];
+
 /// Of a transition. They are written for `?`: PostgreSQL is sent numbers instead.
 const STATES: [Source; 1] = [Source {
     name: "states/statements.rs",
@@ -78,18 +97,35 @@ const STATES: [Source; 1] = [Source {
     is_rust: true,
 }];
 
+/// What only SQLite is sent of it.
+const STATES_SQLITE: [Source; 2] = [
+    Source {
+        name: "sql/driver.rs",
+        text: include_str!("../../idem-core/src/sql/driver.rs"),
+        is_rust: true,
+    },
+    Source {
+        name: "states/log/sqlite.sql",
+        text: include_str!("../../idem-core/src/states/log/sqlite.sql"),
+        is_rust: false,
+    },
+];
+
 /// What neither laws nor scenes speak of: the report on the set-up, what an error means, and
-/// whether tables are there. `tests/sql` is about these.
-const NOT_HERE: [&str; 6] = [
+/// whether tables are there. `tests/sql` is about these. And of what each database has its own words
+/// for, those that SQLite does not hear.
+const NOT_HERE: [&str; 8] = [
     "fn check(",
     "fn judge(",
     "fn dirty(",
     "fn class(",
     "fn tables(",
     "mod tests",
+    "    sqlx::Postgres,",
+    "    sqlx::MySql,",
 ];
 
-const SWAPS: [(&str, &str, &str); 32] = [
+const SWAPS: [(&str, &str, &str); 39] = [
     ("bound", " < ", " <= "),
     ("bound", " <= ", " < "),
     ("bound", " > ", " >= "),
@@ -142,6 +178,17 @@ const SWAPS: [(&str, &str, &str); 32] = [
     ("patience", "lock_timeout = ", "lock_timeout = 10"),
     ("unique", " PRIMARY KEY", ""),
     ("collation", "utf8mb4_bin", "utf8mb4_general_ci"),
+    ("collation", "COLLATE BINARY", "COLLATE NOCASE"),
+    ("lock", "BEGIN IMMEDIATE", "BEGIN"),
+    (
+        "lock",
+        "UPDATE idempotent_record SET fence = fence WHERE key_hash = x''",
+        "SELECT 1 WHERE FALSE",
+    ),
+    ("conflict", "TEMP TABLE IF NOT EXISTS", "TEMP TABLE"),
+    ("deferred", " DEFERRABLE INITIALLY DEFERRED", ""),
+    ("unique", "entity_id, event)", "entity_id, event, version)"),
+    ("type", "WHEN 'blob'", "WHEN 'text'"),
 ];
 
 /// What the server of this protocol is to be sent.
@@ -169,15 +216,31 @@ pub(crate) fn of_states() -> Vec<Mutant> {
     STATES.iter().flat_map(of_source).collect()
 }
 
+pub(crate) fn in_sqlite() -> Vec<Mutant> {
+    SQLITE.iter().flat_map(of_source).collect()
+}
+
+pub(crate) fn within_sqlite() -> Vec<Mutant> {
+    WITHIN_SQLITE.iter().flat_map(of_source).collect()
+}
+
+pub(crate) fn of_states_in_sqlite() -> Vec<Mutant> {
+    let sources = STATES.iter().chain(&STATES_SQLITE);
+    sources.flat_map(of_source).collect()
+}
+
 fn of_source(source: &Source) -> Vec<Mutant> {
     let fragments = if source.is_rust {
         literals(source.text)
     } else {
         let lines = (1..).zip(source.text.lines());
         let statements = lines.filter(|(_, line)| !line.starts_with("--"));
-        statements
-            .map(|(line, text)| (line, text.to_owned()))
-            .collect()
+        // What is filled in is not sent as it stands here.
+        let pieces = statements.flat_map(|(line, text)| {
+            let pieces = text.split("{log}").map(str::to_owned);
+            pieces.map(move |piece| (line, piece))
+        });
+        pieces.collect()
     };
     let mutants = fragments.iter().flat_map(|(line, fragment)| {
         let changes = changes(fragment).into_iter();
@@ -306,6 +369,7 @@ fn literals_of(line: &str, is_inside: &mut bool) -> Vec<String> {
         }
     }
     found.push(fragment);
-    found.retain(|fragment| !fragment.trim().is_empty());
+    // Neither is the code of an error a statement.
+    found.retain(|fragment| !fragment.trim().bytes().all(|byte| byte.is_ascii_digit()));
     found
 }

@@ -1,5 +1,5 @@
 //! Mutants of statements that a whole suite has to judge: it runs as a program of its own, against
-//! a server behind a relay.
+//! a server behind a relay, or with SQLite in it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,9 +26,10 @@ pub(crate) struct Suite {
     pub(crate) program: &'static str,
     /// What the names of its tests begin with.
     pub(crate) tests: &'static str,
-    /// Tests with servers of their own, which no relay stands before.
-    pub(crate) but: Option<&'static str>,
-    pub(crate) protocol: Protocol,
+    /// Tests with servers of their own, which no relay stands before; or slow ones, beside others.
+    pub(crate) but: &'static [&'static str],
+    /// None where the database is SQLite.
+    pub(crate) protocol: Option<Protocol>,
 }
 
 /// Far more than the suite takes, unless it waits for what never comes.
@@ -51,40 +52,69 @@ impl Suite {
     pub(crate) fn try_once(&self, edit: Option<Edit>, only: Option<&str>) -> Trial {
         // What makes their folders is not made for several at once.
         static START: Mutex<()> = Mutex::new(());
+        let Some(protocol) = self.protocol else {
+            return self.run_with_sqlite(edit, only);
+        };
         let turn = START.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.protocol == Protocol::MySql {
+        if protocol == Protocol::MySql {
             let server = MariaDbServer::start().unwrap();
             drop(turn);
-            self.run(&server.url(), edit, only)
+            self.run_behind_a_relay(&server.url(), protocol, edit, only)
         } else {
             let server = PostgresServer::start().unwrap();
             drop(turn);
-            self.run(&server.url(), edit, only)
+            self.run_behind_a_relay(&server.url(), protocol, edit, only)
         }
     }
 
-    fn run(&self, server: &str, edit: Option<Edit>, only: Option<&str>) -> Trial {
+    fn run_behind_a_relay(
+        &self,
+        server: &str,
+        protocol: Protocol,
+        edit: Option<Edit>,
+        only: Option<&str>,
+    ) -> Trial {
         let address = address_in(server);
-        let relay = Relay::start(address, self.protocol, edit).unwrap();
+        let relay = Relay::start(address, protocol, edit).unwrap();
         let url = server.replace(&address.to_string(), &relay.address().to_string());
-        let program = self.path().expect("the suite was not built");
-        let mut command = Command::new(program);
-        match only {
-            Some(test) => command.args(["--exact", test]),
-            None => command
-                .args([self.tests, "--test-threads=4"])
-                .args(self.but.into_iter().flat_map(|but| ["--skip", but])),
-        };
-        command.env("IDEM_SERVER", url).stderr(Stdio::null());
-        let mut suite = command.stdout(Stdio::piped()).spawn().unwrap();
-        let killer = killer(&mut suite);
-        suite.kill().unwrap();
-        suite.wait().unwrap();
+        let killer = run(self.command(only).env("IDEM_SERVER", url));
         Trial {
             killer,
             once: None,
             rewritten: relay.rewritten(),
         }
+    }
+
+    /// What `wire/sqlite.c` has put between sqlx and SQLite makes the change.
+    fn run_with_sqlite(&self, edit: Option<Edit>, only: Option<&str>) -> Trial {
+        let folder = tempfile::tempdir().unwrap();
+        let sent = folder.path().join("sent");
+        let mut command = self.command(only);
+        // Its histories are long then.
+        command.env_remove("IDEM_LONG");
+        if let Some(Edit { from, to }) = edit {
+            command
+                .env("IDEM_SQLITE_FROM", from)
+                .env("IDEM_SQLITE_TO", to)
+                .env("IDEM_SQLITE_SENT", &sent);
+        }
+        let killer = run(&mut command);
+        Trial {
+            killer,
+            once: None,
+            rewritten: fs::metadata(sent).map_or(0, |sent| sent.len()),
+        }
+    }
+
+    fn command(&self, only: Option<&str>) -> Command {
+        let mut command = Command::new(self.path().expect("the suite was not built"));
+        match only {
+            Some(test) => command.args(["--exact", test]),
+            None => command
+                .args([self.tests, "--test-threads=4"])
+                .args(self.but.iter().flat_map(|but| ["--skip", but])),
+        };
+        command
     }
 
     /// The newest of its name, beside this program.
@@ -111,6 +141,15 @@ fn address_in(url: &str) -> SocketAddr {
     address.parse().unwrap()
 }
 
+fn run(command: &mut Command) -> Option<Killer> {
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut suite = command.spawn().unwrap();
+    let killer = killer(&mut suite);
+    suite.kill().unwrap();
+    suite.wait().unwrap();
+    killer
+}
+
 /// The first test that falls, or none when all have ended.
 fn killer(suite: &mut Child) -> Option<Killer> {
     let said = BufReader::new(suite.stdout.take().unwrap());
@@ -130,7 +169,10 @@ fn killer(suite: &mut Child) -> Option<Killer> {
                     .strip_prefix("test ")
                     .and_then(|rest| rest.split_once(" ... "));
                 match test {
-                    Some((name, "FAILED")) => return Some(Killer::Test(name.to_owned())),
+                    Some((name, "FAILED")) => {
+                        let name = name.trim_end_matches(" - should panic");
+                        return Some(Killer::Test(name.to_owned()));
+                    }
                     Some((_, "ok")) => passed += 1,
                     _ => {}
                 }

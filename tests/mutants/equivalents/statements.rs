@@ -13,6 +13,11 @@ pub(crate) const STATEMENTS: &[Reason] = &[
                 "($1, $2) AND (business_type, business_key) <= ($3, $4)",
             ),
             (
+                "sqlite.rs",
+                "(?2, ?3) AND (business_type, business_key) < (?4, ?5)",
+                "(?2, ?3) AND (business_type, business_key) <= (?4, ?5)",
+            ),
+            (
                 "statements.rs",
                 "? AND business_key < ? ORDER BY business_key LIMIT ?",
                 "? AND business_key <= ? ORDER BY business_key LIMIT ?",
@@ -162,6 +167,29 @@ pub(crate) const STATEMENTS: &[Reason] = &[
             "mysql_1.sql",
             "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,",
             "business_type VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL,",
+        )],
+    ),
+    (
+        "that it may write is what counts: it writes no row, or as it is",
+        &[
+            (
+                "sql/driver.rs",
+                "SET version = version WHERE 1 = 0",
+                "SET version = version WHERE 2 = 0",
+            ),
+            (
+                "sql/driver.rs",
+                "SET version = version WHERE 1 = 0",
+                "SET version = version WHERE 1 = 1",
+            ),
+        ],
+    ),
+    (
+        "no row has such a number",
+        &[(
+            "within/sqlite.rs",
+            "INSERT INTO temp.idem_transaction_was_lost VALUES (NULL, -1)",
+            "INSERT INTO temp.idem_transaction_was_lost VALUES (NULL, -2)",
         )],
     ),
 ];

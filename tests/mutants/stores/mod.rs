@@ -33,7 +33,8 @@ pub(crate) fn try_out(protocol: Protocol, edit: &Edit, attack: &Attack) -> Trial
     })
 }
 
-/// Until the same falls twice, or nothing falls: a busy machine can be late for a limit.
+/// Until the same falls twice, or nothing falls: a busy machine can be late for a limit. What falls
+/// before the text was sent does not fall by it.
 pub(crate) fn twice(attack: impl Fn(Option<&Killer>) -> Trial) -> Trial {
     const ROUNDS: usize = 3;
     let (mut once, mut rewritten) = (None, 0);
@@ -42,11 +43,12 @@ pub(crate) fn twice(attack: impl Fn(Option<&Killer>) -> Trial) -> Trial {
         let Some(killer) = &trial.killer else {
             return Trial { once, ..trial };
         };
-        if attack(Some(killer)).killer.is_some() {
+        let falls = |trial: &Trial| trial.killer.is_some() && trial.rewritten > 0;
+        if falls(&trial) && falls(&attack(Some(killer))) {
             return trial;
         }
         once = Some(killer.to_string());
-        rewritten = trial.rewritten;
+        rewritten = rewritten.max(trial.rewritten);
     }
     Trial {
         killer: None,
