@@ -1,6 +1,6 @@
-//! What waiting is built on: the alarms, the signals and the boards of those who wait use these and
-//! nothing else of the kind, so that `tests/interleavings` can build the same files on a scheduler
-//! that tries their interleavings.
+//! What waiting is built on: the alarms, the heartbeats' appointments, the signals and the boards of
+//! those who wait use these and nothing else of the kind, so that `tests/interleavings` can build the
+//! same files on a scheduler that tries their interleavings.
 
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::time::Instant;

@@ -9,8 +9,9 @@ use std::{env, fs, io};
 use mistakes::{MISTAKES, Mistake};
 
 /// What is under test: the module, and its file in `idem-core/src`.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("alarms", "driver/alarms.rs"),
+    ("appointments", "engine/heartbeat/appointments.rs"),
     ("board", "engine/wait/board.rs"),
     ("signal", "engine/signal.rs"),
 ];

@@ -1,11 +1,11 @@
 //! Renewal of live attempts, batched per store.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+mod appointments;
+
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-
+use self::appointments::Appointments;
 use super::ask::Asked;
 use super::core::Core;
 use crate::attempt::{Attempt, Renewing};
@@ -13,28 +13,12 @@ use crate::driver;
 use crate::record::RenewReply;
 
 /// Live attempts, and when each wants attention.
-///
-/// As with the driver's alarms, an attempt that ends early leaves the task alone: it wakes when it
-/// meant to and looks again.
 #[derive(Debug, Default)]
-pub(crate) struct Heartbeats {
-    live: Mutex<Live>,
-    earlier: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Live {
-    attempts: HashMap<u64, Pulse>,
-    next_id: u64,
-    /// When the task will look by itself.
-    looks_at: Option<Instant>,
-    is_running: bool,
-}
+pub(crate) struct Heartbeats(Appointments<Pulse>);
 
 #[derive(Debug)]
 struct Pulse {
     attempt: Attempt,
-    due: Instant,
     /// The last heartbeat has had no answer so far.
     is_asked: bool,
 }
@@ -57,98 +41,75 @@ const MOST_TOGETHER: usize = 32;
 impl Heartbeats {
     /// Renews `attempt` until it is [removed](Self::remove) under the number given.
     pub(crate) fn add(&self, core: &Arc<Core>, attempt: &Attempt) -> u64 {
-        let due = attempt.renew_at();
-        let mut live = self.live();
-        live.next_id += 1;
-        let id = live.next_id;
-        live.attempts.insert(
-            id,
-            Pulse {
-                attempt: attempt.clone(),
-                due,
-                is_asked: false,
-            },
-        );
-        let starts = !std::mem::replace(&mut live.is_running, true);
-        let is_earlier = live.looks_at.is_none_or(|moment| due < moment);
-        if is_earlier {
-            live.looks_at = Some(due);
-        }
-        drop(live);
-        if starts {
+        let pulse = Pulse {
+            attempt: attempt.clone(),
+            is_asked: false,
+        };
+        self.0.add(pulse, attempt.renew_at(), || {
             driver::spawn(beat(core.heartbeats.clone(), Arc::downgrade(core)));
-        } else if is_earlier {
-            self.earlier.notify_one();
-        }
-        id
+        })
     }
 
     pub(crate) fn remove(&self, id: u64) {
-        let removed = self.live().attempts.remove(&id);
-        drop(removed);
+        drop(self.0.remove(id));
     }
 
     /// Renews `attempt` no more, and waits for a renewal that is under way.
     #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
     pub(crate) async fn leave(&self, attempt: &Attempt) {
         let owner = attempt.inner().owner;
-        let is_its = |_: &u64, pulse: &mut Pulse| pulse.attempt.inner().owner == owner;
-        // Dropped outside the lock.
-        let left: Vec<_> = self.live().attempts.extract_if(is_its).collect();
-        drop(left);
+        let its = |id, pulse: &Pulse| (pulse.attempt.inner().owner == owner).then_some(id);
+        for id in self.0.filter_map(its) {
+            self.remove(id);
+        }
         attempt.no_renewal().await;
     }
 
     /// Stops the bodies that run now. How many of them had not been told before.
     pub(crate) fn stop_bodies(&self) -> usize {
-        let attempts: Vec<_> = self
-            .live()
-            .attempts
-            .values()
-            .map(|pulse| pulse.attempt.clone())
-            .collect();
+        let attempts = self.0.filter_map(|_, pulse| Some(pulse.attempt.clone()));
         attempts.iter().filter(|attempt| attempt.stop()).count()
     }
 
     /// Ends the task: there is no engine any more.
     pub(crate) fn end(&self) {
-        self.earlier.notify_one();
+        self.0.wake();
     }
 
     /// The attempts that are due, each set to be asked again soon in case no answer comes, and
     /// when to look next.
     fn take_due(&self, now: Instant) -> (Vec<Due>, Option<Instant>) {
-        let mut live = self.live();
-        let is_time = live.attempts.values().any(|pulse| pulse.due <= now);
-        let mut due = Vec::new();
-        for (id, pulse) in &mut live.attempts {
-            if is_time && pulse.due <= now + TOGETHER {
-                due.push(Due {
-                    id: *id,
-                    attempt: pulse.attempt.clone(),
-                    _renewing: pulse.attempt.renewing(),
-                    is_repeat: std::mem::replace(&mut pulse.is_asked, true),
-                });
-                pulse.due = now + pulse.attempt.retry_pause();
-                if pulse.attempt.can_be_lost() {
-                    // Not later than the moment at which it has to count itself lost.
-                    pulse.due = pulse.due.min(pulse.attempt.safe_until()).max(now);
-                }
-            }
-        }
-        live.looks_at = live.attempts.values().map(|pulse| pulse.due).min();
-        (due, live.looks_at)
+        let take = |id, pulse: &mut Pulse| (pulse.ask(id), pulse.ask_again_at(now));
+        self.0.take_due(now, now + TOGETHER, take)
     }
 
     fn answered(&self, id: u64) {
-        if let Some(pulse) = self.live().attempts.get_mut(&id) {
-            pulse.due = pulse.attempt.renew_at();
+        self.0.put_off(id, |pulse| {
             pulse.is_asked = false;
+            pulse.attempt.renew_at()
+        });
+    }
+}
+
+impl Pulse {
+    fn ask(&mut self, id: u64) -> Due {
+        Due {
+            id,
+            attempt: self.attempt.clone(),
+            is_repeat: std::mem::replace(&mut self.is_asked, true),
+            _renewing: self.attempt.renewing(),
         }
     }
 
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    /// When to ask again if no answer comes.
+    fn ask_again_at(&self, now: Instant) -> Instant {
+        let again = now + self.attempt.retry_pause();
+        if self.attempt.can_be_lost() {
+            // Not later than the moment at which it has to count itself lost.
+            again.min(self.attempt.safe_until()).max(now)
+        } else {
+            again
+        }
     }
 }
 
@@ -160,13 +121,10 @@ struct Beating {
 
 impl Drop for Beating {
     fn drop(&mut self) {
-        let mut live = self.heartbeats.live();
-        live.looks_at = None;
-        live.is_running = !live.attempts.is_empty() && self.core.strong_count() > 0;
-        if live.is_running {
-            drop(live);
+        let goes_on = self.core.strong_count() > 0;
+        self.heartbeats.0.ended(goes_on, || {
             driver::spawn(beat(self.heartbeats.clone(), self.core.clone()));
-        }
+        });
     }
 }
 
@@ -185,13 +143,7 @@ async fn beat(heartbeats: Arc<Heartbeats>, core: Weak<Core>) {
         }
         ask(&core, due);
         drop(core);
-        let earlier = heartbeats.earlier.notified();
-        if let Some(moment) = next {
-            // The alarm is on this very thread, which is there.
-            let _ = driver::by(moment, earlier).await;
-        } else {
-            earlier.await;
-        }
+        heartbeats.0.sleep(next).await;
     }
 }
 

@@ -47,6 +47,42 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         write: "id",
     },
     Mistake {
+        module: "appointments",
+        name: "wakes_only_a_task_that_sleeps",
+        instead_of: "earlier.notify_one()",
+        write: "earlier.notify_waiters()",
+    },
+    Mistake {
+        module: "appointments",
+        name: "believes_that_the_task_looks_when_it_last_meant_to",
+        instead_of: "        book.looks_at = book.first_due();\n        (taken, book.looks_at)\n",
+        write: "        (taken, book.first_due())\n",
+    },
+    Mistake {
+        module: "appointments",
+        name: "starts_a_task_beside_another",
+        instead_of: "std::mem::replace(&mut book.has_task, true)",
+        write: "book.has_task",
+    },
+    Mistake {
+        module: "appointments",
+        name: "leaves_what_is_there_when_the_task_ends",
+        instead_of: "goes_on && !book.entries.is_empty()",
+        write: "false",
+    },
+    Mistake {
+        module: "appointments",
+        name: "believes_in_the_task_that_ended",
+        instead_of: "        let has_task = book.has_task;\n        drop(book);\n",
+        write: "        let has_task = std::mem::replace(&mut book.has_task, true);\n        drop(book);\n",
+    },
+    Mistake {
+        module: "appointments",
+        name: "unlocks_before_the_task_has_ended",
+        instead_of: "        book.has_task = goes_on && !book.entries.is_empty();\n",
+        write: "        let is_needed = goes_on && !book.entries.is_empty();\n        drop(book);\n        let mut book = self.book();\n        book.has_task = is_needed;\n",
+    },
+    Mistake {
         module: "signal",
         name: "asks_before_it_listens",
         instead_of: "            let said = self.0.notified();\n            if is_so() {\n                return;\n            }\n",
