@@ -18,7 +18,7 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlDatabaseError, MySqlTransactionManager};
-use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, Transaction};
+use sqlx::{AssertSqlSafe, MySql, MySqlConnection, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
@@ -169,13 +169,14 @@ impl Within for MySql {
 }
 
 /// Hears what became of the rollbacks that sqlx has sent for what was dropped. Those to a savepoint that
-/// is gone fail, and whoever asks next is told so in place of being asked for anything.
+/// is gone fail, and whoever asks next is told so in place of being asked for anything. Not by a ping: of
+/// one that is dropped, sqlx takes the answer for that of what comes next.
 async fn hear(connection: &mut MySqlConnection) {
     // No more than there were levels.
     for _ in 0..100 {
-        match connection.ping().await {
+        match sqlx::raw_sql("DO 0").execute(&mut *connection).await {
             Err(sqlx::Error::Database(_)) => {}
-            Ok(()) | Err(_) => return,
+            Ok(_) | Err(_) => return,
         }
     }
 }
