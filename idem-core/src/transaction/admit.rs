@@ -104,25 +104,24 @@ impl<'a> Asking<'a> {
     /// First without patience: where the answer is known already, nobody needs to wait.
     async fn ask<D: Database>(&mut self, connection: &mut D::Connection) -> Result<Answer, Error> {
         loop {
-            match D::enter(connection, &self.at, self.patience, self.may_go_back).await {
+            let entered = D::enter(connection, &self.at, self.patience, self.may_go_back).await;
+            let is_spoilt = entered.is_err();
+            match entered {
                 Ok(entered) => {
                     if let Some(answer) = self.judge::<D>(connection, entered).await? {
                         return Ok(answer);
                     }
                 }
-                Err(error) if D::is_locked(&error) => {
-                    // It may have cost the whole transaction: `innodb_rollback_on_timeout`.
-                    if D::guard(connection).await {
-                        return Ok(Answer::Stored(Decision::Refuse(in_a_transaction())));
-                    }
-                    // On PostgreSQL nothing else is answered before that.
-                    let depth = depth::<D>(connection);
-                    D::back_to(connection, depth).await;
-                }
+                // It may have cost the whole transaction: `innodb_rollback_on_timeout`.
+                Err(error) if D::is_locked(&error) && !D::guard(connection).await => {}
                 Err(error) => return Err(D::fault(error).into()),
             }
             if !self.is_patient() {
                 return Ok(Answer::Stored(Decision::Refuse(in_a_transaction())));
+            }
+            if is_spoilt {
+                // PostgreSQL answers nothing else before that.
+                D::back_to(connection, depth::<D>(connection)).await;
             }
         }
     }

@@ -18,7 +18,7 @@ use std::mem;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlDatabaseError, MySqlTransactionManager};
-use sqlx::{AssertSqlSafe, MySql, MySqlConnection, Transaction};
+use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, Transaction};
 use sqlx_core::transaction::TransactionManager;
 
 use super::super::dialect::Dialect;
@@ -47,6 +47,12 @@ const ANEW: &str = "ROLLBACK; START TRANSACTION READ ONLY";
 
 /// `ER_SP_DOES_NOT_EXIST`
 const NO_SUCH_SAVEPOINT: u16 = 1305;
+
+/// `ER_CANT_CHANGE_TX_CHARACTERISTICS`
+const IS_IN_A_TRANSACTION: u16 = 1568;
+
+/// Answers that nobody has waited for: no more than there were levels, and one.
+const MOST_ON_THEIR_WAY: usize = 100;
 
 impl Within for MySql {
     async fn enter(
@@ -78,12 +84,7 @@ impl Within for MySql {
         now: StoreTime,
     ) -> sqlx::Result<bool> {
         let check = format!("{}; {}", unmark(at), find_and_lock(at));
-        let mut checked = found(connection, check.clone()).await;
-        if checked.as_ref().is_err_and(Self::is_gone) {
-            hear(connection).await;
-            checked = found(connection, check).await;
-        }
-        if checked?.row.as_ref() != before {
+        if found(connection, check).await?.row.as_ref() != before {
             return Ok(false);
         }
         let update = sqlx::raw_sql(AssertSqlSafe(update(at, after, now)));
@@ -117,11 +118,14 @@ impl Within for MySql {
     }
 
     async fn level(connection: &mut MySqlConnection) -> usize {
+        // What sqlx has queued, it sends with the next statement.
+        if connection.should_flush() {
+            hear(connection).await;
+        }
         depth::<Self>(connection)
     }
 
     async fn back_to(connection: &mut MySqlConnection, depth: usize) {
-        hear(connection).await;
         let back = sqlx::raw_sql(AssertSqlSafe(roll_back_to(depth)));
         let _ = back.execute(connection).await;
     }
@@ -133,15 +137,29 @@ impl Within for MySql {
     }
 
     async fn guard(connection: &mut MySqlConnection) -> bool {
-        hear(connection).await;
-        // An error says that the transaction is there, or that there is no session any more.
-        sqlx::raw_sql(GUARD).execute(connection).await.is_ok()
+        for _ in 0..MOST_ON_THEIR_WAY {
+            let guarded = sqlx::raw_sql(GUARD).execute(&mut *connection).await;
+            match guarded {
+                Ok(_) => return true,
+                Err(error) if has_number(&error, IS_IN_A_TRANSACTION) => return false,
+                // Of what was sent before, and this was not sent.
+                Err(sqlx::Error::Database(_)) => {}
+                // There is no session any more.
+                Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// The savepoints are sqlx's belief alone, and the server refuses to let them go.
     async fn reopen(connection: &mut MySqlConnection, depth: usize) {
         hear(connection).await;
         let _ = sqlx::raw_sql(ANEW).execute(&mut *connection).await;
+        if self::depth::<Self>(connection) == 0
+            && let Ok(begun) = connection.begin_with("START TRANSACTION READ ONLY").await
+        {
+            mem::forget(begun);
+        }
         deepen::<Self>(connection, depth).await;
         let _ = sqlx::raw_sql(ANEW).execute(connection).await;
     }
@@ -158,9 +176,7 @@ impl Within for MySql {
     }
 
     fn is_gone(error: &sqlx::Error) -> bool {
-        let error = error.as_database_error();
-        let error = error.and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
-        error.is_some_and(|error| error.number() == NO_SUCH_SAVEPOINT)
+        has_number(error, NO_SUCH_SAVEPOINT)
     }
 
     fn fault(error: sqlx::Error) -> StoreError {
@@ -168,13 +184,18 @@ impl Within for MySql {
     }
 }
 
+fn has_number(error: &sqlx::Error, number: u16) -> bool {
+    let error = error.as_database_error();
+    let error = error.and_then(|error| error.try_downcast_ref::<MySqlDatabaseError>());
+    error.is_some_and(|error| error.number() == number)
+}
+
 /// Hears what became of the rollbacks that sqlx has sent for what was dropped. Those to a savepoint that
 /// is gone fail, and whoever asks next is told so in place of being asked for anything. Not by a ping: of
 /// one that is dropped, sqlx takes the answer for that of what comes next.
 async fn hear(connection: &mut MySqlConnection) {
-    // No more than there were levels.
-    for _ in 0..100 {
-        match sqlx::raw_sql("DO 0").execute(&mut *connection).await {
+    for _ in 0..MOST_ON_THEIR_WAY {
+        match sqlx::raw_sql("DO NULL").execute(&mut *connection).await {
             Err(sqlx::Error::Database(_)) => {}
             Ok(_) | Err(_) => return,
         }
