@@ -118,7 +118,8 @@ impl Within for MySql {
     }
 
     async fn level(connection: &mut MySqlConnection) -> usize {
-        // What sqlx has queued, it sends with the next statement.
+        // What sqlx has queued for something dropped, it sends with the next statement. (Its method is
+        // hidden, and what it says is held by `tests/transaction/mysql.rs`.)
         if connection.should_flush() {
             hear(connection).await;
         }
